@@ -69,9 +69,9 @@ def _exact(plan: Plan, rows: Rows) -> Iterator[Claim]:
             "default_reaches_best",
             once == len(ours),
             f"Of {len(ours)} configurations, every seed reaches it on {always} and the best seed "
-            f"on {once}; the worst single run is "
+            f"on {once}. The worst single run is "
             f"{100.0 * max(above.fillna(np.inf).max(), 0.0):.2g}% above it"
-            + (f"; the best seed is below it on {', '.join(lower)}" if len(lower) else "")
+            + (f". The best seed is below it on {', '.join(lower)}" if len(lower) else "")
             + ".",
         )
     theirs = against_known("SG-MDE")
@@ -81,8 +81,8 @@ def _exact(plan: Plan, rows: Rows) -> Iterator[Claim]:
         yield _claim(
             "sg_mde_reaches_best",
             reached > len(theirs) / 2,
-            f"It reaches the best known objective on {reached} of {len(theirs)} configurations; "
-            f"averaged over seeds, it is at most {100.0 * excess:.2g}% above (the paper: 0.479%).",
+            f"It reaches the best known objective on {reached} of {len(theirs)} configurations. "
+            f"Averaged over seeds, it is at most {100.0 * excess:.2g}% above (paper: 0.479%).",
         )
     proofs = [rows.get(run.key) for run in plan.runs() if run.method.name == "exact"]
     done = [row for row in proofs if row is not None and row["status"] == "ok"]
@@ -94,8 +94,8 @@ def _exact(plan: Plan, rows: Rows) -> Iterator[Claim]:
             "nothing_better",
             improved == 0,
             f"Of {len(done)} configurations tried, {proven} are proven optimal to a relative gap "
-            f"of 1e-4 within the time limit (largest remaining gap {gap:.1e}); the search for a "
-            f"proof found a better clustering for {improved} of them.",
+            f"of 1e-4 within the time limit. The largest remaining gap is {gap:.1e}. The search "
+            f"for a proof found a better clustering for {improved} of them.",
         )
 
 
@@ -123,7 +123,7 @@ def _soft(plan: Plan, rows: Rows) -> Iterator[Claim]:
         good = (if_feasible(ours, "objective") <= soft["objective"] * (1 + TIE)).sum()
         yield _claim("soft_not_better", good == n, f"This holds on {good} of {n} configurations.")
         quicker = (ours["seconds"] < soft["seconds"]).sum()
-        evidence = f"SG-MDE is quicker on {quicker} of {n} configurations."
+        evidence = f"SG-MDE is faster on {quicker} of {n} configurations."
         yield _claim("soft_quicker", quicker < n / 2, evidence)
 
 
@@ -136,7 +136,7 @@ def _synthetic(plan: Plan, rows: Rows) -> Iterator[Claim]:
         """Whether SG-MDE is always best, and on how many rows; the others by name."""
         share = {name: shares(cases, metric)["SG-MDE"] for name, cases in by_dataset(found)}
         below = [f"{name} ({value:.1f}%)" for name, value in share.items() if value < 100.0]
-        others = f"; the others are {', '.join(below)}" if below else ""
+        others = f". The others are {', '.join(below)}" if below else ""
         return not below, f"{len(share) - len(below)} of {len(share)} rows are at 100%{others}"
 
     best, shown = on_every_row("objective")
@@ -150,8 +150,8 @@ def _synthetic(plan: Plan, rows: Rows) -> Iterator[Claim]:
     cop = of_method(found, "COP-KM")["n_infeasible"].groupby(level="dataset").any()
     fails = cop[cop.index.str.endswith("_k2")]
     if len(fails):
-        on = f"{fails.sum()} of {len(fails)} data sets with K = 2"
-        yield _claim("cop_fails", fails.all(), f"On {on}, it fails on at least one configuration.")
+        evidence = f"It fails at least once on {fails.sum()} of {len(fails)} data sets with K = 2."
+        yield _claim("cop_fails", fails.all(), evidence)
 
 
 def _variants(plan: Plan, rows: Rows) -> Iterator[Claim]:
@@ -215,6 +215,6 @@ def _violations(plan: Plan, tables: Mapping[str, Table]) -> Iterator[Claim]:
             yield _claim(
                 f"shares_set{number}",
                 largest <= tolerance,
-                f"The median difference is {median:.1f} points; the largest is {largest:.1f} "
+                f"The median difference is {median:.1f} points, and the largest is {largest:.1f} "
                 f"points ({name}, {column}).",
             )

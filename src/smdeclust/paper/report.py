@@ -53,9 +53,9 @@ def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
         write_text(folder / f"{table.name}.tex", to_latex(table))
     sections = [
         "# The paper's experiments, repeated\n",
-        "This page is generated from the stored runs of `smdeclust paper`; do not edit it. Values "
-        "in parentheses are the paper's. Tables as CSV and LaTeX, and figures as SVG, are in the "
-        f"folder `{folder.name}/`.\n",
+        "`smdeclust paper` generates this page from its stored runs. Values in parentheses are the "
+        f"paper's. Tables as CSV and LaTeX, and figures as SVG, are in the folder `{folder.name}/`."
+        "\n",
         _what_was_run(plans, scales, rows) + (f"\n{remark}\n" if remark else ""),
         _claims_section(check_claims(plans, rows, tables)),
     ]
@@ -101,7 +101,7 @@ def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) ->
         days = sorted({row["finished"][:10] for row in ended})
         total = in_words(sum(row["cpu_seconds"] or row["seconds"] or 0.0 for row in ended))
         when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-        lines.append(f"- Date: {when}; {total} of computing in total.")
+        lines.append(f"- Date: {when}. Total computing time: {total}.")
     counts = []
     for name, runs in ((name, plan.runs()) for name, plan in plans.items()):
         found = [rows[run.key] for run in runs if run.key in rows]
@@ -122,10 +122,10 @@ def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) ->
     lines.append(
         "The objective (O.F.), broken pairs and agreement with classes are computed from the "
         "labels, the same way for every method. Times are CPU seconds of `fit` on one thread, "
-        "after the data are loaded and the kernels are compiled. L.S. stands for local search, Δ "
-        "for the difference in percent of the reference, and %S for the percentage of "
-        "configurations on which a method is at least as good as all others. Runs "
-        "that several experiments share are executed only once.\n"
+        "after the data are loaded and the kernels are compiled. A run that several experiments "
+        "share is executed only once.\n\nIn the tables, L.S. stands for local search. Δ is the "
+        "difference from the reference, in percent of the reference. %S is the percentage of "
+        "configurations on which a method is at least as good as all others.\n"
     )
     return "\n".join(lines)
 
@@ -148,10 +148,10 @@ def _claims_section(claims: list[Claim]) -> str:
         text = claim.text.removesuffix(".")
         lines.append(f"- {verdict} {text} ({claim.source}). {claim.evidence}{why}")
     lines.append(
-        "- **Not comparable.** Times: the paper ran on an Intel Xeon E5-2430 v2 with Gurobi 11. In "
-        "Table 3, the paper counts the seconds until PC-SOS-SDP found its best solution; we count "
-        "the seconds of our own exact method, including its proof. In Table 4, we time our own "
-        "compiled implementations of both methods.\n"
+        "- **Not comparable.** The paper's times are from an Intel Xeon E5-2430 v2 with Gurobi 11. "
+        "In Table 3, the paper counts the seconds until PC-SOS-SDP found its best solution, and we "
+        "count the seconds of our own exact method, including its proof. In Table 4, we time our "
+        "own compiled implementations of both methods.\n"
     )
     return "\n".join(lines)
 

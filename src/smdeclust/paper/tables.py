@@ -108,7 +108,7 @@ def synthetic_table(plan: Plan, rows: Rows) -> Table:
         row["% infeasible: COP-KM"] = Cell(_infeasible(cases, "COP-KM"), paper[4])
         body.append(row | {"configurations x seeds": _extent(cases)})
     title = "SG-MDE, BLP-KM and COP-KM on the synthetic data sets (Table 2)"
-    note = f"Averages over seeds are compared; relative differences of up to {TIE:g} are ties."
+    note = f"Averages over seeds are compared. Relative differences of up to {TIE:g} are ties."
     return Table("table2", title, tuple(body), frozenset(lines), (note,))
 
 
@@ -147,14 +147,14 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
         row["exact: proven"] = Cell(f"{n_proven} of {len(proven)}")
         body.append(row | {"configurations x seeds": _extent(ours)})
     notes = [
-        "Objectives (O.F.) are averages over seeds, compared with the lowest known objective (in "
-        f"the paper, that of PC-SOS-SDP); relative differences of up to {TIE:g} count as equal. "
-        "Times are compared with that of our exact method, including its proof (in the paper, with "
-        "the time until PC-SOS-SDP found its best solution). The paper's figures are for SG-MDE. "
-        "Configurations are proven optimal to a relative gap of 1e-4."
+        "Objectives (O.F.) are averages over seeds. The reference is the lowest known objective "
+        "(in the paper, that of PC-SOS-SDP). Relative differences of up to "
+        f"{TIE:g} count as equal. The reference for times is our exact method, including its proof "
+        "(in the paper, the time until PC-SOS-SDP found its best solution). The paper's figures "
+        "are for SG-MDE. Configurations are proven optimal to a relative gap of 1e-4."
     ]
     if n_own:
-        notes.append(f"For {n_own} configurations the best of the runs at hand is the reference.")
+        notes.append(f"For {n_own} configurations, the reference is the best of the stored runs.")
     name, title = _name("table3", method, usual="SMDEClust"), "the best known objectives (Table 3)"
     return Table(name, f"{method} against {title}", tuple(body), notes=tuple(notes))
 
