@@ -54,6 +54,22 @@ def test_very_many_centers_are_matched_by_mutual_neighbors_first(monkeypatch):
     np.testing.assert_array_equal(matched[order[4:]], centers[4:])
 
 
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 5))
+def test_near_parents_are_crossed_as_the_formula_says_to_the_last_bit(seed, n_clusters, d):
+    """Where no two centers share their nearest one, these are matched; else it says so."""
+    rng = RNG(seed)
+    base = rng.normal(size=(n_clusters, d))
+    near = [(base + 0.2 * rng.normal(size=base.shape))[rng.permutation(len(base))] for _ in "12"]
+    child = np.empty(base.shape)
+    places = [((centers[:, None] - base) ** 2).sum(axis=2).argmin(axis=1) for centers in near]
+    found = crossover.cross_near(*near, base, 0.6, child)
+    assert found == all(len(set(place)) == len(base) for place in places)
+    if found:
+        first, second = (match(centers, base) for centers in near)
+        np.testing.assert_array_equal(child, first + 0.6 * (second - base))
+
+
 def test_spread_points_are_different_groups_and_far_apart():
     """One center in each of 40 tight groups nearly always; copies of points do no harm."""
     rng = RNG(0)

@@ -184,7 +184,7 @@ def breed(
     for _ in range(n_starts):
         if ends_with(start()):
             return state.finish()
-    state.begin_generation()
+    state.end_generation()
     state.stop_reason = stop(state)
     while state.stop_reason is None:
         if len(state.population) > n_survivors:

@@ -294,6 +294,9 @@ class ConstrainedClusterer(
 
     def _check_points(self, X: Any, *, reset: bool) -> Any:
         """Validate `X` as scikit-learn does, and say where a bad value is."""
+        if reset and type(X) is np.ndarray and X.dtype.char in "df" and X.ndim == 2 and X.size:
+            self._remember_features(X, X.shape[1])
+            return as_points(X)  # (there are no names or types to look at)
         sparse = self.__sklearn_tags__().input_tags.sparse
         if issparse(X) and not sparse:
             raise InvalidInputError(

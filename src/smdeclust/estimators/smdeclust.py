@@ -32,7 +32,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import PROOF_PIVOTS, Limits, Searches, can_go_deep, prove
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
 from smdeclust.memetic.crossover import DifferentialCrossover
-from smdeclust.memetic.initialization import random_points, spread_points
+from smdeclust.memetic.initialization import random_points, spread_points, start_near
 from smdeclust.memetic.jumping import (
     FEW_CLUSTERS,
     VERY_MANY,
@@ -43,7 +43,6 @@ from smdeclust.memetic.jumping import (
 from smdeclust.memetic.mutation import REASSIGN, RelocationMutation, no_mutation
 from smdeclust.memetic.population import SAME
 from smdeclust.memetic.replacement import Replacement
-from smdeclust.memetic.seeding import Elite, remember, start_near
 from smdeclust.points import is_dask
 from smdeclust.problem import Problem, Solution
 
@@ -383,12 +382,12 @@ class SMDEClust(ConstrainedClusterer):
             if earlier.settled:  # they begin where several have agreed, so two are enough
                 n_agree = min(n_agree, 2)
         max_apart = search.max_populations if problem.size < LARGE else APART
-        elite, replacement = Elite(search.population_size), Replacement()
+        replacement = Replacement()
         if search.relative:
             replacement = Replacement(1e-10, relative=True, constant=problem.constant)
         state = evolve_islands(
             Islands(search.max_populations, n_agree, earlier is None, max_apart),
-            [remember(kind, elite) for kind in kinds],
+            kinds,
             search.population_size,
             replacement,
             self._stopping_rule(problem, deadline),
@@ -401,7 +400,7 @@ class SMDEClust(ConstrainedClusterer):
         assert best is not None
         if near is not None and near.objective <= best.objective * (1 + SAME):
             best = near  # no better one: no label changes without need
-        self._elite = [problem.points.leave(other.centers) for other in elite.solutions[1:]]
+        self._elite = [problem.points.leave(other.centers) for other in state.elite.solutions[1:]]
         self.n_populations_ = state.island + 1
         self._record_search(state)
         return best

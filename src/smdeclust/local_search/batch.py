@@ -258,7 +258,8 @@ class Engine(ExitStack):
         problem, contracted = self.problem, self.problem.contracted
         bounds, unit, n_before = self._ordered(state.order), self.unit, state.n_done
         (n, d), k, most = contracted.points.shape, problem.n_clusters, self._most_quick(limits)
-        labels, centers, prices = state.own_labels(n), state.centers.copy(), state.prices * unit
+        labels = np.full(n, -1) if state.labels is None else np.array(state.labels, np.int64)
+        centers, prices = state.centers.copy(), state.prices * unit
         if units:
             low, high = bounds.units(float(unit[0, 0]), np.zeros(k))
             pause = min(limits.max_iter, n_before + max(1, STRIDE // (n * k * d)))

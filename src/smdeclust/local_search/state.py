@@ -43,12 +43,6 @@ class State:
         """The same with arrays of its own."""
         return replace(self, labels=self.labels.copy(), centers=self.centers.copy())
 
-    def own_labels(self, n_groups: int) -> np.ndarray:
-        """(G,) labels for a kernel to change: -1 where there are none yet."""
-        if self.labels is None:
-            return np.full(n_groups, -1, dtype=np.int64)
-        return np.array(self.labels, dtype=np.int64)
-
     def takes(self, labels: Any, centers: Any, objective: float) -> bool:
         """Keep these if they are better; returns whether they are."""
         if not objective < self.objective * (1 - LEAST_FALL):

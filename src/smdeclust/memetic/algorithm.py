@@ -76,6 +76,7 @@ def evolve(
         return state.stop_reason is not None
 
     def close_generation() -> None:
+        state.end_generation()
         if on_generation is not None:
             on_generation(state)
         state.stop_reason = stop(state)
@@ -86,7 +87,6 @@ def evolve(
         replacement.update_best(state, child)
         if look(child):
             return state.finish()
-    state.begin_generation()
     close_generation()
 
     while state.stop_reason is None:
@@ -97,7 +97,6 @@ def evolve(
             replacement(state, target, child)
             if look(child):
                 return state.finish()
-        state.end_generation()
         close_generation()
     return state.finish()
 

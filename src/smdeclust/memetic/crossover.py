@@ -9,10 +9,13 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
+from smdeclust.kernels import kernel
 from smdeclust.problem import Solution
 
 # Centers from which on an optimal matching of all takes seconds.
 VERY_MANY = 500
+# Products of a matching up to which looking for nearest centers is the quickest way.
+FEW = 2_000
 
 
 class DifferentialCrossover:
@@ -24,9 +27,39 @@ class DifferentialCrossover:
     def __call__(
         self, first: Solution, second: Solution, base: Solution, rng: np.random.Generator
     ) -> np.ndarray:
-        factor = rng.uniform(*self.scale_factor)
-        onto = base.centers
+        (low, high), onto = self.scale_factor, base.centers
+        factor = low + (high - low) * rng.random()
+        if onto.size * len(onto) <= FEW:
+            child = np.empty(onto.shape)
+            if cross_near(first.centers, second.centers, onto, factor, child):
+                return child
         return match(first.centers, onto) + factor * (match(second.centers, onto) - onto)
+
+
+@kernel()
+def cross_near(first, second, base, factor, child):
+    """The crossover of parents whose centers are all nearest to different ones of `base`.
+
+    These are the ones to match them with. Writes `child`; returns whether it is so. O(K^2 d).
+    """
+    for is_first in range(2):
+        centers, taken = first if is_first else second, 0  # (a bit for each: they are few)
+        for k in range(len(base)):
+            place, least = 0, np.inf
+            for other in range(len(base)):
+                squares = 0.0
+                for j in range(base.shape[1]):
+                    gap = centers[k, j] - base[other, j]
+                    squares += gap * gap
+                if squares < least:
+                    place, least = other, squares
+            if taken >> place & 1:
+                return False
+            taken |= 1 << place
+            for j in range(base.shape[1]):
+                gap = factor * (centers[k, j] - base[place, j])
+                child[place, j] = child[place, j] + centers[k, j] if is_first else gap
+    return True
 
 
 def exchange(

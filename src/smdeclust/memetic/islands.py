@@ -14,7 +14,7 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.memetic.algorithm import Operators, evolve
-from smdeclust.memetic.population import SAME, State
+from smdeclust.memetic.population import SAME, Elite, State
 from smdeclust.memetic.replacement import Replacement
 from smdeclust.memetic.stopping import StoppingRule, any_of, reached
 from smdeclust.problem import Solution
@@ -71,7 +71,7 @@ def evolve_islands(
     kinds = [operators] if isinstance(operators, Operators) else list(operators)
     bests: list[Solution] = []
     firsts: list[float] = []  # objectives after the first searches of all populations
-    state, n_generations = State(), 0
+    state, n_generations = State(elite=Elite(population_size)), 0
 
     def run(start: Operators, size: int, stop: StoppingRule = stop) -> str:
         nonlocal state, n_generations

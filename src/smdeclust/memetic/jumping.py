@@ -164,24 +164,18 @@ def jump(
         return 0
     given = contracted.points, contracted.weights, *contracted.graph.hard_part.arrays[:2]
     tried = np.zeros((k + 1, k), dtype=np.int32)
-    at_a_stretch = sys.maxsize if deadline is None else _trials_at_a_stretch(contracted)
+    # As many trials as fill a stride, each with a pass; more where the passes that begin one weigh
+    # more. (A trial of many clusters costs less than a pass, for it sees only those near it.)
+    largest = (1 + LOCAL_ITERATIONS) * contracted.points.size * k
+    n_at_once = sys.maxsize if deadline is None else max(1 + k // NEAR, JUMPING_STRIDE // largest)
     n_jumps = n_idle = 0
     while n_jumps < most and n_idle < max_idle:
         if is_past(deadline):
             break
-        limits = max_idle - n_idle, most - n_jumps, at_a_stretch
+        limits = max_idle - n_idle, most - n_jumps, n_at_once
         made, trials = jump_descent(*given, centers, tried, *limits)
         n_jumps += made
         n_idle = 0 if made else n_idle + trials
-        if trials < at_a_stretch:
+        if trials < n_at_once:
             break
     return n_jumps
-
-
-def _trials_at_a_stretch(contracted: Contracted) -> int:
-    """As many as fill a stride, each with a pass; more where the passes that begin one weigh more.
-
-    A trial of many clusters costs less than a pass, for it sees only those near it.
-    """
-    most_of_one = (1 + LOCAL_ITERATIONS) * contracted.points.size * contracted.n_clusters
-    return max(1 + contracted.n_clusters // NEAR, JUMPING_STRIDE // most_of_one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,22 +23,16 @@ class History:
 
     def __init__(self) -> None:
         self._rows: list[tuple[float, ...]] = []
-        self._earlier = 0  # generations of earlier populations, their first ones included
 
     FIELDS = ("generation", "evaluations", "time", "best", "mean", "worst", "diversity")
 
     def record(self, state: State) -> None:
         """Add the present state."""
-        values = state.objectives()
+        values = [solution.objective for solution in state.population]
         assert state.best is not None
-        counts = self._earlier + state.generation, state.n_local_searches, state.elapsed
-        found = state.best.objective, float(values.mean()), float(values.max()), state.diversity()
+        counts = state.n_earlier + state.generation, state.n_local_searches, state.elapsed
+        found = state.best.objective, sum(values) / len(values), max(values), state.diversity()
         self._rows.append((*counts, *found))
-
-    def begin_population(self) -> None:
-        """The next records are those of a new population."""
-        if self._rows:
-            self._earlier = int(self._rows[-1][0]) + 1
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The records, one array a field."""
@@ -50,12 +45,31 @@ class History:
 
 
 @dataclass
+class Elite:
+    """The best different solutions of a run: the second may be the best under one pair more."""
+
+    size: int = 1
+    solutions: list[Solution] = field(default_factory=list)
+
+    def note(self, solution: Solution) -> None:
+        """Keep the solution if it is good enough and its objective is a new one."""
+        value, kept = solution.objective, self.solutions
+        if len(kept) == self.size and value >= kept[-1].objective:
+            return
+        place = bisect_left(kept, value, key=lambda other: other.objective)
+        if not is_among(kept[max(0, place - 1) : place + 1], solution):
+            kept.insert(place, solution)
+            del kept[self.size :]
+
+
+@dataclass
 class State:
     """Everything that changes while Algorithm 1 runs."""
 
     population: list[Solution] = field(default_factory=list)  # the P solutions
     best: Solution | None = None  # S*, the best solution so far; never changed in place
     generation: int = 0  # generations completed (the first population is generation 0)
+    n_earlier: int = 0  # generations of earlier populations, their first ones included
     n_without_improvement: int = 0  # offspring since the best solution last improved (n_it*)
     n_without_change: int = 0  # offspring since a new solution took a place
     # calls of the local search, and their iterations in all
@@ -66,11 +80,12 @@ class State:
     mid_generation: bool = True  # whether a generation is under way
     stop_reason: str | None = None  # why the run ended, in one word; ``None`` while it runs
     # Number of the population where there are several in turn. `best`, `generation` and
-    # `n_without_improvement` are those of this one; the counts of local searches, the clock and
-    # the history continue from one to the next.
+    # `n_without_improvement` are those of this one; the counts of local searches, the clock, the
+    # history and the elite continue from one to the next.
     island: int = 0
     started: float = field(default_factory=time.perf_counter)
     history: History = field(default_factory=History)
+    elite: Elite = field(default_factory=Elite)
 
     @property
     def elapsed(self) -> float:
@@ -83,38 +98,34 @@ class State:
 
     def diversity(self) -> float:
         """Sum over all pairs of |f_s - f_t|, in O(P log P)."""
-        values = np.sort(self.objectives())
-        n = len(values)
-        return float(((2 * np.arange(n) - n + 1) * values).sum())
+        values = sorted(solution.objective for solution in self.population)
+        return sum((2 * i - len(values) + 1) * value for i, value in enumerate(values))
 
     def count(self, child: Solution) -> None:
         """Count one local search."""
         self.n_local_searches += 1
         self.n_local_iterations += child.n_iterations
         self.mid_generation = True
-
-    def begin_generation(self) -> None:
-        """The first population is complete."""
-        self.firsts = self.objectives().tolist()
-        self.complete = True
-        self.mid_generation = False
-        self.history.record(self)
+        self.elite.note(child)
 
     def end_generation(self) -> None:
-        """A generation is complete."""
-        self.generation += 1
+        """The first population, or after it a generation, is complete."""
+        self.generation += self.complete
+        if not self.complete:
+            self.firsts, self.complete = self.objectives().tolist(), True
         self.mid_generation = False
         self.history.record(self)
 
     def next_island(self) -> State:
         """A state for a new population that continues counting from here."""
-        self.history.begin_population()
         return State(
+            n_earlier=self.n_earlier + self.generation + 1,
             n_local_searches=self.n_local_searches,
             n_local_iterations=self.n_local_iterations,
             island=self.island + 1,
             started=self.started,
             history=self.history,
+            elite=self.elite,
         )
 
     def finish(self) -> State:
@@ -128,9 +139,9 @@ def pick_parents(
     target: int, population: list[Solution], rng: np.random.Generator
 ) -> tuple[Solution, Solution, Solution]:
     """Three solutions, all different from each other and from the target (line 6)."""
-    others = rng.permutation(len(population) - 1)[:3].tolist()
-    first, second, base = (population[i + (i >= target)] for i in others)
-    return first, second, base
+    i, j, k = rng.permutation(len(population) - 1)[:3].tolist()
+    first, second, base = i + (i >= target), j + (j >= target), k + (k >= target)
+    return population[first], population[second], population[base]
 
 
 def is_among(solutions: list[Solution], solution: Solution) -> bool:

@@ -15,7 +15,14 @@ StoppingRule = Callable[[State], "str | None"]
 def any_of(*rules: StoppingRule | None) -> StoppingRule:
     """The first reason that any of these rules gives."""
     active = [rule for rule in rules if rule is not None]
-    return lambda state: next((reason for rule in active if (reason := rule(state))), None)
+
+    def stop(state: State) -> str | None:
+        for rule in active:
+            if reason := rule(state):
+                return reason
+        return None
+
+    return stop
 
 
 def _between_generations(reason: str, done: Callable[[State], bool]) -> StoppingRule:
@@ -76,6 +83,6 @@ def max_local_searches(limit: float) -> StoppingRule:
     return stop
 
 
-def past(deadline: float | None) -> StoppingRule:
+def past(deadline: float | None) -> StoppingRule | None:
     """At that moment of ``time.perf_counter()``, if any; asked after every local search."""
-    return lambda state: "max_time" if is_past(deadline) else None
+    return None if deadline is None else lambda state: "max_time" if is_past(deadline) else None
