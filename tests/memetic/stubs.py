@@ -21,7 +21,8 @@ def stub_operators(values=None, crossover=halve, mutate=lambda c, generation, rn
     """Start from `values` in turn (or random numbers); the local search changes nothing."""
     given = None if values is None else iter(values)
 
-    def initialize(rng):
-        return np.array([[rng.random() if given is None else next(given)]])
+    def initialize(n_starts, rng):
+        for _ in range(n_starts):
+            yield np.array([[rng.random() if given is None else next(given)]])
 
     return Operators(initialize, crossover, mutate, lambda centers: number(centers[0, 0]))

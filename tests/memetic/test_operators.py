@@ -76,12 +76,14 @@ def test_spread_points_are_different_groups_and_far_apart():
     places = np.repeat(rng.normal(size=(40, 4)), 5, axis=0)
     X = places + 0.01 * rng.normal(size=places.shape)
     problem = Problem.build(X, 40, [(0, 1)], [(0, 5)])
-    drawn = problem.points.leave(spread_points(problem)(rng))
+    (start,) = spread_points(problem)(1, rng)
+    drawn = problem.points.leave(start)
     assert len(np.unique(drawn, axis=0)) == 40
     nearest = ((drawn[:, None] - places[::5]) ** 2).sum(axis=2).argmin(axis=1)
     assert len(set(nearest)) >= 38
     copies = Problem.build(places, 60, None, None)
-    assert spread_points(copies)(rng).shape == (60, 4)
+    (start,) = spread_points(copies)(1, rng)
+    assert start.shape == (60, 4)
 
 
 def test_crossover_is_the_formula_and_ignores_labels():
@@ -116,7 +118,7 @@ def test_initial_centers_are_different_points(n_features):
     X = RNG(0).normal(size=(12, n_features))
     weight = np.r_[np.ones(6), np.zeros(6)]
     problem = Problem.build(X, 5, sample_weight=weight)
-    centers = random_points(problem)(RNG(3))
+    (centers,) = random_points(problem)(1, RNG(3))
     entered = problem.enter(X[:6])
     gaps = np.linalg.norm(centers[:, None] - entered[None], axis=2)
     assert len(set(gaps.argmin(axis=1))) == 5

@@ -141,8 +141,14 @@ def spread_groups(problem: Problem) -> Start:
     return initialize
 
 
+def random_start(problem: Problem) -> Start:
+    """K different points."""
+    initialize = random_points(problem)
+    return lambda rng: next(iter(initialize(1, rng)))
+
+
 STARTS: dict[str, Callable[[Problem], Start]] = {
-    "random": random_points,
+    "random": random_start,
     "k-means++": spread_groups,
 }
 

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from smdeclust.baselines.base import SoftBaseline, Task
+from smdeclust.baselines.base import SoftBaseline, Task, random_start
 from smdeclust.baselines.pieces import breed
 from smdeclust.estimators.parameters import anything, documented, whole
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import local_search
 from smdeclust.memetic import State, stopping
 from smdeclust.memetic.crossover import exchange
-from smdeclust.memetic.initialization import random_points
 from smdeclust.memetic.mutation import RelocationMutation, exact_reassign
 from smdeclust.problem import Solution
 
@@ -66,7 +65,7 @@ class HGMeans(SoftBaseline):
             return None
 
         problem, rng = task.problem, self._generator()
-        initialize, largest = random_points(problem), self.largest_population
+        initialize, largest = random_start(problem), self.largest_population
 
         def search(centers: np.ndarray, alpha: float) -> Individual:
             return Individual(**vars(local_search(problem, centers)), alpha=alpha)

@@ -46,8 +46,7 @@ class RepetitiveBB(StrictBaseline):
 
     def _solve(self, task: Task) -> np.ndarray:
         problem, deadline = task.problem, task.deadline
-        rng, initialize = self._generator(), random_points(problem)
-        starts = (initialize(rng) for _ in range(N_STARTS))
+        starts = random_points(problem)(N_STARTS, self._generator())
         limits: dict[str, Any] = {"proof_pivots": PROOF_PIVOTS, "deadline": deadline}
         found = [local_search(problem, start, deep=True, **limits) for start in starts]
         known = min(found, key=lambda solution: solution.objective)

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from smdeclust.baselines.base import SoftBaseline, Task
+from smdeclust.baselines.base import SoftBaseline, Task, random_start
 from smdeclust.baselines.pck_means import search_by_placing
 from smdeclust.baselines.pieces import signed_pairs
 from smdeclust.estimators.parameters import documented, number, whole
-from smdeclust.memetic.initialization import random_points
 
 # Iterations of the penalized k-means after a shake.
 MOST_ITERATIONS = 50
@@ -59,7 +58,7 @@ class VNSClustering(SoftBaseline):
         prices = np.empty(0), np.full(len(between), float(cost))
         pairs = signed_pairs(problem.n_groups, between[:0], between, *prices)
         rng, largest = self._generator(), self.largest_shake or self.n_clusters
-        start = random_points(problem)(rng)
+        start = random_start(problem)(rng)
         best = search_by_placing(problem, pairs, start, rng, MOST_ITERATIONS)
         n_done, idle, size = 1, 0, 1
         while idle < self.max_no_improvement and not task.is_late:

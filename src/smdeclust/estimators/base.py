@@ -1,6 +1,7 @@
 """What all estimators share: validation, the problem, fitted attributes, predict, transform."""
 
 import logging
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -93,12 +94,27 @@ def all_or_nothing(fit: Fit) -> Fit:
     return whole  # type: ignore[return-value]
 
 
-def random_state_of(model: Any) -> np.random.RandomState:
-    """The ``random_state`` of a model as scikit-learn takes it; a Generator seeds one."""
+class _Seeds(threading.local):
+    """Turns seeds into other ones; each thread makes its own once, which takes longer than all."""
+
+    def __init__(self) -> None:
+        self.state = np.random.RandomState(0)
+
+
+_SEEDS = _Seeds()
+
+
+def seed_of(model: Any) -> int:
+    """A seed from the ``random_state`` of a model, as scikit-learn takes it, or a Generator."""
     given = model.random_state
     if isinstance(given, np.random.Generator):
         given = int(given.integers(2**31))
-    return check_random_state(given)
+    if isinstance(given, (int, np.integer)):
+        state = _SEEDS.state
+        state.seed(given)
+    else:
+        state = check_random_state(given)
+    return int(state.randint(np.iinfo(np.int32).max))
 
 
 @contextmanager
@@ -339,7 +355,7 @@ class ConstrainedClusterer(
         """The source of randomness that ``random_state`` stands for."""
         if isinstance(self.random_state, np.random.Generator):
             return self.random_state
-        return np.random.default_rng(random_state_of(self).randint(np.iinfo(np.int32).max))
+        return np.random.default_rng(seed_of(self))
 
     def _set_solution(
         self, problem: Problem, group_labels: np.ndarray, like: Earlier | None = None

@@ -11,7 +11,7 @@ from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import all_known
 from smdeclust.distance import DIAGONAL, FULL, Cluster, Frame, Learned, learn
 from smdeclust.distance.learn import CLUSTERS, N_STARTS, is_sparse
-from smdeclust.estimators.base import random_state_of, validated
+from smdeclust.estimators.base import seed_of, validated
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import search_all
 from smdeclust.local_search.limits import is_past
@@ -117,7 +117,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         bare = {"must_link": must_link, "cannot_link": cannot_link}
         known = all_known(self, X, y, constraints, bare)
-        rng = np.random.default_rng(random_state_of(self).randint(np.iinfo(np.int32).max))
+        rng = np.random.default_rng(seed_of(self))
         return self._learn(*some_rows(self._check(X, reset=True), known, sample_weight, rng), rng)
 
     def _learn(

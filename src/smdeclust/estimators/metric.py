@@ -11,7 +11,7 @@ import numpy as np
 
 from smdeclust.constraints import Constraints
 from smdeclust.distance.learn import FEW_STARTS, N_STARTS, is_sparse
-from smdeclust.estimators.base import deadline_after, random_state_of
+from smdeclust.estimators.base import deadline_after, seed_of
 from smdeclust.estimators.learned_distance import LearnedDistance, some_rows
 from smdeclust.estimators.warm import Earlier, digest_of, new_numbers
 from smdeclust.exceptions import InvalidInputError
@@ -88,7 +88,7 @@ def fit_in_distance(
 ) -> Any:
     """Fit `model`, whose metric is not the Euclidean one."""
     points = _admit(model, X)
-    seed = random_state_of(model).randint(np.iinfo(np.int32).max)
+    seed = seed_of(model)
     # One source a step, so that "auto" is one of the others to the last digit.
     to_sample, to_learn, to_compare = np.random.default_rng(seed).spawn(3)
     lesson = Lesson.of(model, points, known, sample_weight, to_sample)

@@ -12,7 +12,7 @@ import dataclasses
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from typing import Any, dataclass_transform
 
 import numpy as np
@@ -90,9 +90,15 @@ def documented(of: Any = None, *, frozen: bool = False, former: Iterable[str] = 
 
 def check_parameters(thing: Any) -> None:
     """Raise an error that names the first parameter which is wrong."""
-    for field in dataclasses.fields(thing):
-        if field.metadata.get("check") is not None:
-            field.metadata["check"](field.name, getattr(thing, field.name))
+    for name, check in _checks(thing.__class__):
+        check(name, getattr(thing, name))
+
+
+@cache
+def _checks(of: Any) -> list[tuple[str, Check]]:
+    """The parameters of a class that have a check."""
+    checks = [(field.name, field.metadata.get("check")) for field in dataclasses.fields(of)]
+    return [(name, check) for name, check in checks if check is not None]
 
 
 def current(thing: Any, name: str) -> Any:

@@ -14,13 +14,15 @@ from smdeclust.memetic.replacement import Replacement
 from smdeclust.memetic.stopping import StoppingRule
 from smdeclust.problem import Solution
 
+# number of solutions, rng -> start centers of each
+Initialize = Callable[[int, np.random.Generator], Iterable[np.ndarray]]
+
 
 @dataclass(frozen=True)
 class Operators:
     """The steps of Algorithm 1, each a plain callable."""
 
-    # rng -> start centers of one solution (line 2)
-    initialize: Callable[[np.random.Generator], np.ndarray]
+    initialize: Initialize  # the first population (line 2)
     # (S1, S2, S3, rng) -> centers of the offspring (line 7)
     crossover: Callable[[Solution, Solution, Solution, np.random.Generator], np.ndarray]
     # (centers, generation, rng) -> centers (line 8); returns them unchanged where it is off
@@ -81,8 +83,7 @@ def evolve(
             on_generation(state)
         state.stop_reason = stop(state)
 
-    first_starts = (operators.initialize(rng) for _ in range(population_size))
-    for child in _refine(operators, first_starts):
+    for child in _refine(operators, operators.initialize(population_size, rng)):
         state.population.append(child)
         replacement.update_best(state, child)
         if look(child):

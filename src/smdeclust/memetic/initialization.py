@@ -1,34 +1,35 @@
 """Initialization (line 2): K different random points as centers; with many clusters, far apart."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from smdeclust.memetic.algorithm import Operators
+from smdeclust.memetic.algorithm import Initialize, Operators
 from smdeclust.points.stored import spin
 from smdeclust.problem import Problem
 
 
-def random_points(problem: Problem) -> Callable[[np.random.Generator], np.ndarray]:
-    """Draw K different points, with the chances that their weights give them."""
-    weights = problem.sample_weight
+def random_points(problem: Problem) -> Initialize:
+    """Draw K different points a start, with the chances that their weights give them."""
+    weights, n, k = problem.sample_weight, problem.n_points, problem.n_clusters
     share = None if weights is None else weights / weights.sum()
 
-    def initialize(rng: np.random.Generator) -> np.ndarray:
-        rows = rng.choice(problem.n_points, size=problem.n_clusters, replace=False, p=share)
-        return problem.enter(problem.points.fetch(rows))
+    def initialize(n_starts: int, rng: np.random.Generator) -> np.ndarray:
+        rows = [rng.choice(n, size=k, replace=False, p=share) for _ in range(n_starts)]
+        centers = problem.enter(problem.points.fetch(np.concatenate(rows)))
+        return centers.reshape(n_starts, k, -1)
 
     return initialize
 
 
-def spread_points(problem: Problem) -> Callable[[np.random.Generator], np.ndarray]:
+def spread_points(problem: Problem) -> Initialize:
     """Draw K groups one after the other, likelier far from those before (k-means++): with thousands
     of clusters a third would begin without a center of its own otherwise. O(G K d)."""
     points, weights = problem.contracted.points, problem.contracted.weights
     squares = np.einsum("gj,gj->g", points, points)
 
-    def initialize(rng: np.random.Generator) -> np.ndarray:
+    def start(rng: np.random.Generator) -> np.ndarray:
         rows = np.empty(problem.n_clusters, dtype=np.int64)
         nearest, chance = np.full(len(points), np.inf), weights.copy()
         for k in range(len(rows)):
@@ -41,7 +42,7 @@ def spread_points(problem: Problem) -> Callable[[np.random.Generator], np.ndarra
             chance = nearest * weights
         return points[rows]
 
-    return initialize
+    return lambda n_starts, rng: (start(rng) for _ in range(n_starts))
 
 
 def start_near(operators: Operators, starts: list[np.ndarray], population_size: int) -> Operators:
@@ -53,14 +54,13 @@ def start_near(operators: Operators, starts: list[np.ndarray], population_size: 
     the local searches; one population without the elite was so in 18 of 24. The best start comes
     first.
     """
-    n_made = 0
+    given = starts[:population_size]
 
-    def initialize(rng: np.random.Generator) -> np.ndarray:
-        nonlocal n_made
-        population, place = divmod(n_made, population_size)
-        n_made += 1
-        if place == 0 or (population == 0 and place < len(starts)):
-            return starts[place].copy()
-        return operators.initialize(rng)
+    def initialize(n_starts: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+        nonlocal given
+        here, given = given, starts[:1]
+        yield from here
+        if n_starts > len(here):
+            yield from operators.initialize(n_starts - len(here), rng)
 
     return replace(operators, initialize=initialize)

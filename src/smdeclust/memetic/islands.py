@@ -113,5 +113,5 @@ def evolve_islands(
 
 def start_from(solutions: list[Solution], operators: Operators) -> Operators:
     """Operators whose first population is made of these solutions, refined once more."""
-    centers = iter([solution.centers for solution in solutions])
-    return replace(operators, initialize=lambda rng: next(centers))
+    centers = [solution.centers for solution in solutions]
+    return replace(operators, initialize=lambda n_starts, rng: centers)

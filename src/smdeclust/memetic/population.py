@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from bisect import bisect_left
 from dataclasses import dataclass, field
@@ -98,8 +99,9 @@ class State:
 
     def diversity(self) -> float:
         """Sum over all pairs of |f_s - f_t|, in O(P log P)."""
-        values = sorted(solution.objective for solution in self.population)
-        return sum((2 * i - len(values) + 1) * value for i, value in enumerate(values))
+        values = sorted([solution.objective for solution in self.population])
+        ranks = range(1 - len(values), len(values), 2)
+        return sum(map(operator.mul, ranks, values))
 
     def count(self, child: Solution) -> None:
         """Count one local search."""

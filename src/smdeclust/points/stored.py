@@ -153,9 +153,13 @@ class CoupledRows:
     @cached_property
     def means(self) -> Any:
         """(n_compound, d) means of the groups."""
-        means = np.zeros((len(self.group_weights), self.points.shape[1]))
-        np.add.at(means, self.groups, self.points * self.shares[:, None])
-        return read_only(means)
+        n_features = self.points.shape[1]
+        points, shares, zero = map(read_only, (self.points, self.shares, np.zeros(n_features)))
+        held = ClusterSums.zeros(len(self.group_weights), n_features)
+        add_to_clusters(
+            points, shares, EVERY, zero, self.groups, held.sums, held.totals, held.counts
+        )
+        return read_only(held.sums)
 
     @cached_property
     def scatter(self) -> float:

@@ -37,6 +37,10 @@ def as_points(X: Any) -> np.ndarray:
     if points.shape[0] == 0 or points.shape[1] == 0:
         raise InvalidInputError(f"X is empty: shape {points.shape}.")
     points = np.ascontiguousarray(points)
+    low, high = float(points.min()), float(points.max())
+    inside = low >= -LARGEST and high <= LARGEST  # (False: NaN)
+    if inside and float(np.abs(points[-1] - points[0]).max()) >= SMALLEST:
+        return points  # the usual case, without a pass over each column
     bad = first_bad(points)
     if bad is not None:
         reject_value(points[bad], *bad)

@@ -49,6 +49,10 @@ class Contracted:
         return self.graph.n_nodes
 
 
+# What a problem takes over of a structure.
+_KNOWN = tuple(field.name for field in fields(Structure))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem(Structure):
     """Points and constraints, validated and contracted. Make one with :meth:`Problem.build`.
@@ -128,7 +132,7 @@ class Problem(Structure):
     @classmethod
     def of(cls, known: Structure, X: Any, storage: str | Storage | None = None) -> Problem:
         """What is known of these points, row by row; `X` is taken as valid."""
-        values = {field.name: getattr(known, field.name) for field in fields(Structure)}
+        values = {name: getattr(known, name) for name in _KNOWN}
         return cls(points=store(X, known.coupling, known.sample_weight, storage), **values)
 
     @property

@@ -175,10 +175,8 @@ def cannot_link_graph(edges: np.ndarray, n_nodes: int) -> tuple[np.ndarray, np.n
     Rows are sorted; `edges` is (m, 2) and has no loops. O(m log m).
     """
     both = np.concatenate([edges, edges[:, ::-1]]) if len(edges) else np.empty((0, 2), np.int64)
-    keys = distinct(both[:, 0] * np.int64(max(n_nodes, 1)) + both[:, 1])
-    source, indices = np.divmod(keys, max(n_nodes, 1))
-    indptr = np.cumsum(np.bincount(source + 1, minlength=n_nodes + 1))
-    return indptr, indices.astype(np.int64)
+    keys = distinct(both[:, 0] * np.int64(n_nodes) + both[:, 1])
+    return np.searchsorted(keys, np.arange(n_nodes + 1) * n_nodes), keys % max(n_nodes, 1)
 
 
 def distinct(keys: np.ndarray) -> np.ndarray:

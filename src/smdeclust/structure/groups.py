@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from smdeclust.kernels import kernel
+from smdeclust.structure.graph import distinct
 
 # Pairs by the rows that they join: the other row, and the number of the pair.
 Neighbors = dict[int, list[tuple[int, int]]]
@@ -39,19 +40,11 @@ def contract(n_points: int, must_link: np.ndarray, cannot_link: np.ndarray) -> G
     kind[size > 1] = 1
     kind[component[cannot_link.ravel()]] = 0
 
-    first_row = np.empty(n_groups, dtype=np.int64)
-    first_row[component[::-1]] = np.arange(n_points - 1, -1, -1)
-
-    order = np.lexsort((first_row, kind))
+    order = np.argsort(kind, kind="stable")  # (components are numbered by their first rows)
     number = np.empty(n_groups, dtype=np.int64)
     number[order] = np.arange(n_groups)
-    return Grouping(
-        of_point=number[component],
-        n_groups=n_groups,
-        n_linked=int(np.count_nonzero(kind == 0)),
-        n_compound=int(np.count_nonzero(kind <= 1)),
-        size=size[order],
-    )
+    n_linked, n_several, _ = np.bincount(kind, minlength=3).tolist()
+    return Grouping(number[component], n_groups, n_linked, n_linked + n_several, size[order])
 
 
 def path_between(neighbors: Neighbors, start: int, end: int) -> tuple[list[int], list[int]]:
@@ -135,7 +128,7 @@ class Coupling:
     @classmethod
     def of_pairs(cls, n_points: int, together: np.ndarray, apart: np.ndarray) -> Coupling:
         """Contract the rows named in pairs; the cost does not depend on N."""
-        named = np.unique(np.concatenate([together.ravel(), apart.ravel()])).astype(np.int64)
+        named = distinct(np.concatenate([together.ravel(), apart.ravel()]))
         if len(named) == 0:
             return cls(n_points, named, named, 0, 0)
         few = contract(len(named), np.searchsorted(named, together), np.searchsorted(named, apart))
