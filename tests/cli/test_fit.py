@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from smdeclust.cli import fit as fit_module
-from smdeclust.cli import screen
+from smdeclust.cli import output
 from smdeclust.cli.methods import METHODS
 from smdeclust.io import read_constraints, read_table
 
@@ -145,7 +145,7 @@ def test_failure_while_writing_leaves_nothing(cli, flowers, tmp_path, monkeypatc
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("smdeclust.cli.folder.os.fsync", fail)
+    monkeypatch.setattr("smdeclust.cli.output.os.fsync", fail)
     result = cli("fit", flowers, "-k", 3, "--out", tmp_path / "deep" / "out", "--no-report")
     assert result.code == 1
     assert "\nError: " in result.err
@@ -168,7 +168,7 @@ def test_interrupted(cli, flowers, tmp_path, monkeypatch):
 @pytest.mark.parametrize(("n_presses", "code"), [(1, 3), (2, 130)])
 def test_ctrl_c_while_it_searches(cli, flowers, tmp_path, monkeypatch, n_presses, code):
     """The first Ctrl-C writes the best answer so far and says so by its code; two write nothing."""
-    make = screen.solver_progress
+    make = output.solver_progress
 
     def pressing(*arguments):
         show, presses = make(*arguments), iter([signal.SIGINT] * n_presses)
@@ -182,7 +182,7 @@ def test_ctrl_c_while_it_searches(cli, flowers, tmp_path, monkeypatch, n_presses
 
         return press
 
-    monkeypatch.setattr(screen, "solver_progress", pressing)
+    monkeypatch.setattr(output, "solver_progress", pressing)
     out = tmp_path / "out"
     result = cli("fit", flowers, "-k", 3, "-c", tmp_path / "pairs.csv", "--out", out)
     assert result.code == code
@@ -200,7 +200,7 @@ def test_ctrl_c_while_it_searches(cli, flowers, tmp_path, monkeypatch, n_presses
 def test_progress_shows_the_best_of_the_run():
     """A new population that begins worse does not raise the best shown."""
     said = []
-    show = screen.solver_progress(said.append, lambda: False)
+    show = output.solver_progress(said.append, lambda: False)
     for island, objective in ((0, 5.0), (1, 9.0), (1, 4.0)):
         best = SimpleNamespace(objective=objective)
         assert not show(SimpleNamespace(best=best, island=island, generation=0, n_local_searches=1))

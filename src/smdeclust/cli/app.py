@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from smdeclust.cli import errors, screen
+from smdeclust.cli import errors, output
 from smdeclust.cli.ask import ask
 from smdeclust.cli.certify import certify, verify
 from smdeclust.cli.check import check
@@ -40,7 +40,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         import smdeclust
 
-        screen.print_result(f"smdeclust {smdeclust.__version__}")
+        output.print_result(f"smdeclust {smdeclust.__version__}")
         raise errors.Outcome(errors.DONE)
 
 
@@ -128,10 +128,10 @@ def _report(error: BaseException, as_json: bool) -> int:
     else:
         code, message = errors.explain(error)
     with suppress(OSError, ValueError):  # standard error may be gone: the code has to do
-        screen.say(f"Error: {message}", style="red")
+        output.say(f"Error: {message}", style="red")
     try:
         if as_json:
-            screen.print_json(errors.as_document(error, code, message))
+            output.print_json(errors.as_document(error, code, message))
         if as_json or isinstance(error, OSError):
             sys.stdout.flush()
     except (OSError, ValueError):
@@ -178,4 +178,4 @@ def _on_terminate(*_: object) -> None:
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     if not issubclass(category, DeprecationWarning | FutureWarning):
-        screen.note(" ".join(str(message).split()))
+        output.note(" ".join(str(message).split()))

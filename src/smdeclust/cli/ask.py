@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.cli import opening, options, screen
+from smdeclust.cli import opening, options, output
 from smdeclust.cli.errors import STOPPED, TERMINATED, CommandError, Outcome, Terminated
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.io.table import texts_of
@@ -121,7 +121,7 @@ class _Session:
         self.model = self.refits.fit(self.inputs.X, self.known, self.k, len(self.looks))
         self.looks.append(self.model.labels_)
         moved = sum(int((labels != self.model.labels_).sum()) for labels in before)
-        return f"{screen.plural(moved, 'point')} moved."
+        return f"{output.plural(moved, 'point')} moved."
 
     def run(self, budget: int) -> None:
         """Questions until there are no more, or the person stops."""
@@ -129,7 +129,7 @@ class _Session:
         while n_asked < budget:
             question = self.next_question(n_asked)
             if question is None:
-                screen.say("No pair is left whose answer could change the clusters.")
+                output.say("No pair is left whose answer could change the clusters.")
                 break
             row, others = question
             self.show(row, others, n_asked + 1)
@@ -140,7 +140,7 @@ class _Session:
             self.advise()
 
     def next_question(self, n_asked: int) -> tuple[int, tuple[int, ...]] | None:
-        """A row, and the rows beside it; the reason is kept for the screen."""
+        """A row, and the rows beside it; the reason is kept for the output."""
         from smdeclust import suggest_labels, suggest_pairs
 
         known: dict[str, Any] = {
@@ -165,13 +165,13 @@ class _Session:
         if not self.advised and len(self.looks) > LOOK_BACK:
             said = stop_advice(self.looks[-LOOK_BACK - 1], self.looks[-1])
             if said:
-                screen.say(f"{said} You can stop here with q.")
+                output.say(f"{said} You can stop here with q.")
             self.advised = bool(said)
 
     def say_known(self) -> None:
         """How many pairs are known, and where they are."""
         n_pairs = len(self.known.must_link) + len(self.known.cannot_link)
-        screen.say(f"{screen.plural(n_pairs, 'pair')} known; answers are in {self.saved.path}.")
+        output.say(f"{output.plural(n_pairs, 'pair')} known; answers are in {self.saved.path}.")
 
     def show(self, row: int, others: tuple[int, ...], number: int) -> None:
         """The rows side by side, what differs most first; in several tables if they are wide."""
@@ -180,7 +180,7 @@ class _Session:
         hidden = len(lines) - MOST_COLUMNS
         lines = lines[:MOST_COLUMNS]
         if hidden > 0:
-            more = f"and {screen.plural(hidden, 'column')} that differ less"
+            more = f"and {output.plural(hidden, 'column')} that differ less"
             lines.append([more, *["" for _ in rows], ""])
         labels = self.model.labels_
         lines.append(["in cluster", *[str(labels[r]) for r in rows], ""])
@@ -192,14 +192,14 @@ class _Session:
         lines.insert(0, ["", *names, "differ by (std)"])
         last = len(rows) + 1
         wide = [3 + min(24, max(len(line[at]) for line in lines)) for at in range(last + 1)]
-        room = screen.width() - wide[0] - wide[1] - wide[last]
+        room = output.width() - wide[0] - wide[1] - wide[last]
         fit = min(len(others), max(1, room // max(wide[2:last])))
         for begin in range(2, last, fit):
             # The difference is that of all the others: beside some of them it would be wrong.
             shown = [0, 1, *range(begin, min(begin + fit, last)), *[last] * (fit == len(others))]
             head, *body = ([line[at] for at in shown] for line in lines)
             reason = self.reason if begin + fit >= last else None
-            screen.print_table(body, header=head, title=title, caption=reason)
+            output.print_table(body, header=head, title=title, caption=reason)
         sys.stdout.flush()
 
     @cached_property
@@ -224,7 +224,7 @@ class _Session:
             cells = column.iloc[list(rows)]
             words = [word.removesuffix(" 00:00:00") for word in texts_of(cells)]
             if cells.dtype.kind in "fiu":
-                words = [screen.number(float(cell)) for cell in cells]
+                words = [output.number(float(cell)) for cell in cells]
             gap, said = float(len(set(words)) > 1), ""
             if name in self.amounts:
                 there = self.amounts[name][list(rows)]
@@ -253,7 +253,7 @@ class _Session:
                 word = "0"
             if word in [*words, "?", "u", "q"]:
                 return word
-            screen.say(f"Please answer with one of: {keys}, {KEYS}.")
+            output.say(f"Please answer with one of: {keys}, {KEYS}.")
 
     def take(self, word: str, row: int, others: tuple[int, ...]) -> int:
         """Learn from an answer; returns by how much the number of the question grows."""
@@ -264,7 +264,7 @@ class _Session:
             self.earlier.append((*before, 0))
             self.skipped.extend((row, other) for other in others)
             what = "question" if self.by_label else "pair"
-            screen.say(f"You don't know: this {what} is skipped.")
+            output.say(f"You don't know: this {what} is skipped.")
             return 1
         if word == "u":
             return self.undo()
@@ -285,13 +285,13 @@ class _Session:
         self.earlier.append((*before, len(told)))
         for answer in told:
             self.saved.append(answer)
-        screen.say(changed)
+        output.say(changed)
         return 1
 
     def undo(self) -> int:
         """Take the last answer back, also one that was "don't know" or not kept."""
         if not self.earlier:
-            screen.say("There is nothing to undo.")
+            output.say("There is nothing to undo.")
             return 0
         self.known, self.k, n_skipped, n_lines = self.earlier.pop()
         del self.skipped[n_skipped:]
@@ -301,7 +301,7 @@ class _Session:
         if n_lines:
             said += f" {self.solve()}"
             del self.looks[-2:]
-        screen.say(said)
+        output.say(said)
         return -1
 
     def solve_or_grow(self) -> str | None:
@@ -310,14 +310,14 @@ class _Session:
             return self.solve()
         except InfeasibleConstraintsError as error:
             if self.known.check(self.k + 1, max_time=5.0).feasible:
-                screen.say(f"These answers show at least {self.k + 1} clusters: {error}")
+                output.say(f"These answers show at least {self.k + 1} clusters: {error}")
                 sys.stdout.write(f"Use {self.k + 1} clusters from now on? [y, n] > ")
                 sys.stdout.flush()
                 if sys.stdin.readline().strip().lower()[:1] == "y":
                     self.k += 1
                     return self.solve()
-            screen.say(f"This contradicts earlier answers, so it is not kept: {error}")
+            output.say(f"This contradicts earlier answers, so it is not kept: {error}")
             return None
         except (KeyboardInterrupt, Terminated):
-            screen.say("\nThe last answer was not kept: its clusters had not been found yet.")
+            output.say("\nThe last answer was not kept: its clusters had not been found yet.")
             raise

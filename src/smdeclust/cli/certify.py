@@ -7,21 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from smdeclust.cli import opening, options, screen
+from smdeclust.cli import opening, options, output
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.fitted import (
-    beside,
-    in_folder,
-    read_json,
-    read_labels,
-    read_weights,
-    with_pairs_of,
-)
-from smdeclust.cli.folder import check_file
+from smdeclust.cli.fitted import beside, in_folder, read_json, with_pairs_of
 from smdeclust.exact.certificate import above_best
 from smdeclust.exceptions import SMDEClustError
 from smdeclust.io import write_bytes
 from smdeclust.io.files import check_path
+from smdeclust.io.per_point import labels_beside, weights_beside
 from smdeclust.points.centers import cost_of
 
 WeightFile = Annotated[
@@ -78,8 +71,8 @@ def certify(
     """
     from smdeclust.exact import certify as prove
 
-    check_file(out, force=force)
-    with screen.progress("Proving") as update:
+    output.check_file(out, force=force)
+    with output.progress("Proving") as update:
         update("reading")
         reading = replace(reading, result=reading.result or beside(labels))
         if (about := labels or reading.result) is None:
@@ -87,8 +80,8 @@ def certify(
         labels = labels or in_folder(about, "labels.csv")
         inputs, sizes, differs = _read_problem(data, constraints, reading)
         opening.mention_soft(inputs, "only hard pairs can be certified")
-        found = read_labels(labels, inputs.table)
-        weight = inputs.weight if weights is None else read_weights(weights, inputs.table)
+        found = labels_beside(labels, inputs.table)
+        weight = inputs.weight if weights is None else weights_beside(weights, inputs.table)
         update("branch and cut")
         certificate = prove(
             inputs.X,
@@ -122,28 +115,28 @@ def certify(
     document |= {"given_objective": given, "given_gap": gap, "sentence": sentence}
     document |= {"standardized": inputs.standardized, "file": None if out is None else str(out)}
     if as_json:
-        screen.print_json(document)
+        output.print_json(document)
         return
     better_found = _BETTER_ELSEWHERE if differs else _BETTER
     rows = [
         ("result", better_found if better else _STATUS.get(certificate.status, certificate.status)),
-        ("objective of the labels given", screen.number(given, 12)),
-        ("lower bound", screen.number(certificate.lower_bound, 12)),
+        ("objective of the labels given", output.number(given, 12)),
+        ("lower bound", output.number(certificate.lower_bound, 12)),
         ("gap", f"{100 * gap:.4f}% of this objective"),
         ("quality", sentence),
         ("nodes", f"{certificate.n_nodes:,}"),
-        ("time", screen.seconds(certificate.seconds)),
+        ("time", output.seconds(certificate.seconds)),
     ]
     if better:
-        other = screen.number(certificate.upper_bound, 12)
+        other = output.number(certificate.upper_bound, 12)
         proven = " (proven optimal)" if certificate.status == "optimal" else ""
         where = f"; it is in {out}" if out is not None else "; --out FILE keeps it"
         rows.append(("the better one", f"objective {other}{proven}{where}"))
     if certificate.message:
         rows.append(("note", certificate.message))
-    screen.print_table(rows)
+    output.print_table(rows)
     if out is not None:
-        screen.print_result(str(out))
+        output.print_result(str(out))
 
 
 def verify(
@@ -178,12 +171,12 @@ def verify(
     from smdeclust.exact import Certificate
     from smdeclust.exact import verify as check
 
-    with screen.progress("Verifying"):
+    with output.progress("Verifying"):
         check_path(certificate)
         reading = replace(reading, result=reading.result or beside(labels or certificate))
         inputs, sizes, _ = _read_problem(data, constraints, reading)
-        about = None if labels is None else read_labels(labels, inputs.table)
-        weight = inputs.weight if weights is None else read_weights(weights, inputs.table)
+        about = None if labels is None else labels_beside(labels, inputs.table)
+        weight = inputs.weight if weights is None else weights_beside(weights, inputs.table)
         try:
             bound = check(
                 inputs.X,
@@ -205,13 +198,13 @@ def verify(
     document = {"valid": True, **{name: getattr(bound, name) for name in names}}
     document["n_leaves"] = len(bound.leaf_bounds)
     if as_json:
-        screen.print_json(document)
+        output.print_json(document)
         return
     proves = f"optimal to {bound.tol:g}" if bound.optimal else "a bound, not optimality"
     rows = [("certificate", "valid"), ("clusters", f"{bound.n_clusters}"), ("proves", proves)]
     costs = {"objective": bound.upper_bound, "lower bound": bound.lower_bound}
-    rows += [(name, screen.number(value, 12)) for name, value in costs.items()]
-    screen.print_table([*rows, ("gap", f"{100 * bound.gap:.4f}%")])
+    rows += [(name, output.number(value, 12)) for name, value in costs.items()]
+    output.print_table([*rows, ("gap", f"{100 * bound.gap:.4f}%")])
 
 
 def _read_problem(data: Path, pairs: Any, reading: Any) -> tuple[Any, dict[str, Any], bool]:
@@ -232,14 +225,14 @@ def _read_problem(data: Path, pairs: Any, reading: Any) -> tuple[Any, dict[str, 
             left_out["pair"] = fit["n_must_links"] + fit["n_cannot_links"]
         else:
             inputs = with_pairs_of(fit, inputs, file)
-        counts = " and ".join(screen.plural(n, what) for what, n in left_out.items() if n)
+        counts = " and ".join(output.plural(n, what) for what, n in left_out.items() if n)
         other = fit.get("distance") or (fit["method"] == "guided" and "guided")
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise CommandError(f"{file}: it does not match the data ({error!r}).") from error
     if counts:
-        screen.note(f"the fit had {counts}. This certificate is about the problem without them.")
+        output.note(f"the fit had {counts}. This certificate is about the problem without them.")
     if other:
-        screen.note(f"the fit ({other}) did not minimize this sum of squares: a gap is expected.")
+        output.note(f"the fit ({other}) did not minimize this sum of squares: a gap is expected.")
     return inputs, sizes, bool(differs or counts or other)
 
 

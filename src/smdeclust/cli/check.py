@@ -8,10 +8,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from smdeclust.cli import methods, opening, options, screen
+from smdeclust.cli import methods, opening, options, output
 from smdeclust.cli.errors import INFEASIBLE, CommandError, Outcome
-from smdeclust.cli.folder import check_file
-from smdeclust.cli.settings import Quotas, Settings, with_quotas
 from smdeclust.constraints.check import REASONS
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.io import write_bytes
@@ -30,13 +28,13 @@ _ENDINGS = (".csv", ".json", ".txt", ".links")
 
 def check(
     data: options.DataFile,
-    settings: Annotated[Settings, "size_min size_max"],
+    settings: Annotated[methods.Settings, "size_min size_max"],
     reading: options.Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
     repair: Path | None = None,
     soft: bool = False,
-    quota: Quotas = None,
+    quota: options.Quotas = None,
     max_time: options.MaxTime = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
@@ -58,12 +56,12 @@ def check(
       --soft: Check soft pairs too; those with the lowest confidence are dropped first.
     """
     if repair is not None:
-        check_file(repair, force=force)
+        output.check_file(repair, force=force)
         if repair.suffix.lower() not in _ENDINGS:
             raise CommandError(f"{repair}: the name must end with {', '.join(_ENDINGS)}.")
-    with screen.progress("Checking") as update:
+    with output.progress("Checking") as update:
         update("reading")
-        inputs = with_quotas(opening.read_inputs(data, constraints, reading), quota)
+        inputs = opening.read_inputs(data, constraints, reading, quota)
         k = opening.resolve_k(clusters, inputs)
         opening.check_save(repair, inputs)
         if not soft:
@@ -83,7 +81,7 @@ def check(
             _write_repaired(repair, found, inputs, reading.encoding)
             result["repaired"] = str(repair)
     if as_json:
-        screen.print_json(result)
+        output.print_json(result)
     else:
         _show(result, inputs)
     if result["verdict"] == "infeasible":
@@ -186,7 +184,7 @@ def _show(result: dict[str, Any], inputs: opening.Inputs) -> None:
     ]
     if "kmeans" in result:
         must, cannot = result["kmeans"].values()
-        rows.append(("broken by plain k-means", screen.links(must, cannot)))
+        rows.append(("broken by plain k-means", output.links(must, cannot)))
     if result["n_quotas"]:
         rows.append(("quotas", str(result["n_quotas"])))
     told = "pairs, sizes and quotas" if "sizes" in result or result["n_quotas"] else "pairs"
@@ -196,11 +194,11 @@ def _show(result: dict[str, Any], inputs: opening.Inputs) -> None:
         "unknown": "not known: no contradiction was found, but no feasible clustering either",
     }
     rows.append(("feasible", words[result["verdict"]]))
-    screen.print_table(rows)
+    output.print_table(rows)
     if "conflicts" in result:
         _show_conflicts(result, k, inputs)
     if "repaired" in result:
-        screen.print_result(f"Pairs that can hold: {result['repaired']}")
+        output.print_result(f"Pairs that can hold: {result['repaired']}")
 
 
 def _show_conflicts(result: dict[str, Any], k: int, inputs: opening.Inputs) -> None:
@@ -208,18 +206,18 @@ def _show_conflicts(result: dict[str, Any], k: int, inputs: opening.Inputs) -> N
     conflicts = result["conflicts"]
     for number, document in enumerate(conflicts[:_SHOWN], start=1):
         title = f"Contradiction {number} of {len(conflicts)}" if len(conflicts) > 1 else None
-        screen.print_table(conflict_rows(document), header=header, title=title)
-        screen.print_words(summary(document, k) + "\n\n")
+        output.print_table(conflict_rows(document), header=header, title=title)
+        output.print_words(summary(document, k) + "\n\n")
     if len(conflicts) > _SHOWN:
-        screen.print_result(f"... and {len(conflicts) - _SHOWN} more (all with --json).\n")
+        output.print_result(f"... and {len(conflicts) - _SHOWN} more (all with --json).\n")
     if not result["complete"]:
-        screen.note("there may be more contradictions: time ran out (--max-time).")
+        output.note("there may be more contradictions: time ran out (--max-time).")
     if len(conflicts) > 1 or result["conflict"]["n_pairs"] > 1:
-        screen.print_table(
+        output.print_table(
             conflict_rows(result["repair"]), header=header, title=repair_words(result)
         )
     if "repaired" not in result:
-        screen.print_result("With --repair FILE, the other pairs are written to a file.")
+        output.print_result("With --repair FILE, the other pairs are written to a file.")
 
 
 def _pairs_line(counts: dict[str, int]) -> str:
@@ -255,11 +253,11 @@ def conflicts_explained(
         message = _contradictions(document, k)
         if as_json:
             about = {"type": type(error).__name__, "reason": document["conflict"]["reason"]}
-            screen.print_json(
+            output.print_json(
                 {"error": {**about, "message": message, "exit_code": INFEASIBLE}}
                 | {"verdict": "infeasible", **document}
             )
-        screen.say(f"Error: {message}", style="red")
+        output.say(f"Error: {message}", style="red")
         raise Outcome(INFEASIBLE) from error
 
 
@@ -344,7 +342,7 @@ def summary(document: dict[str, Any], n_clusters: int) -> str:
         advice += " Or change the number of clusters."
     if not document["minimal"]:
         advice = "Perhaps fewer of them are enough: the search for fewer ran out of time."
-    within = screen.plural(n_clusters, "cluster")
+    within = output.plural(n_clusters, "cluster")
     return (
         f"{these} cannot hold {'' if n == 1 else 'together '}with {within}: "
         f"{document['explanation']}. {advice}"

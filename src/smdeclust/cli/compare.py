@@ -7,11 +7,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from smdeclust.cli import methods, opening, options, screen
+from smdeclust.cli import methods, opening, options, output
 from smdeclust.cli.check import conflicts_explained, require_possible
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
-from smdeclust.cli.folder import check_folder, write_folder
-from smdeclust.cli.settings import Settings
 from smdeclust.exceptions import InfeasibleConstraintsError, SMDEClustError
 from smdeclust.io import Constraints
 from smdeclust.io.files import as_csv
@@ -32,7 +30,7 @@ Chosen = Annotated[
 
 def compare(
     data: options.DataFile,
-    settings: Annotated[Settings, "size_min size_max"],
+    settings: Annotated[methods.Settings, "size_min size_max"],
     reading: options.Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
@@ -54,9 +52,9 @@ def compare(
       --out -o DIR: Folder for comparison.csv, comparison.png, comparison.json.
     """
     names = _names(chosen)
-    check_folder(out, [TABLE, PICTURE, RESULT], force=force)
+    output.check_folder(out, [TABLE, PICTURE, RESULT], force=force)
     patience = methods.Patience()
-    with screen.progress("Comparing", total=len(names) * runs) as update, patience.listen():
+    with output.progress("Comparing", total=len(names) * runs) as update, patience.listen():
         update("reading", 0)
         inputs = opening.read_inputs(data, constraints, reading)
         opening.mention_columns(inputs)
@@ -66,7 +64,7 @@ def compare(
             strict = any(methods.METHODS[name].strict for name in names)
             kept = inputs.constraints if strict else Constraints()  # all methods may break them
             require_possible(inputs.X, k, kept, sizes)
-        update(screen.starting(), 0)
+        update(output.starting(), 0)
         _warm_up(names, k, bounded=bool(sizes))
         results: list[dict[str, Any]] = []
         for name in names:
@@ -98,14 +96,14 @@ def compare(
             update("drawing", len(names) * runs)
             files = {TABLE: as_csv(_rows_for_machines(results)), RESULT: written(document).encode()}
             files[PICTURE] = _picture(results)
-            write_folder(out, files)
+            output.write_folder(out, files)
             document["files"] = {name.split(".")[1]: str(out / name) for name in sorted(files)}
     if as_json:
-        screen.print_json(document)
+        output.print_json(document)
     else:
         _show(document, results)
     if patience.stopped:
-        screen.note("ended by Ctrl-C: these are the methods that were done (exit code 3).")
+        output.note("ended by Ctrl-C: these are the methods that were done (exit code 3).")
         raise Outcome(STOPPED)
 
 
@@ -239,9 +237,9 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
         "failed": any(result["n_failed"] for result in results),
     }
     n_pairs = document["n_must_links"] + document["n_cannot_links"]
-    soft_pairs = f" and {screen.plural(n_soft, 'soft pair')}" if n_soft else ""
+    soft_pairs = f" and {output.plural(n_soft, 'soft pair')}" if n_soft else ""
     marks = [words for key, (_, words) in _LEFT_OUT.items() if not all(r[key] for r in results)]
-    screen.print_table(
+    output.print_table(
         [[cell for cell, there in zip(_cells(result, best), columns.values(), strict=True) if there]
          for result in results],
         header=[name for name, there in columns.items() if there],
@@ -254,9 +252,9 @@ def _show(document: dict[str, Any], results: list[dict[str, Any]]) -> None:
     )  # fmt: skip
     for result in results:
         if result["failure"]:
-            screen.note(f"{result['title']}: {result['failure']}")
+            output.note(f"{result['title']}: {result['failure']}")
     if "files" in document:
-        screen.print_result("\n".join(f"{path}" for path in document["files"].values()))
+        output.print_result("\n".join(f"{path}" for path in document["files"].values()))
 
 
 def _cells(result: dict[str, Any], best: float | None) -> list[str]:
@@ -267,10 +265,10 @@ def _cells(result: dict[str, Any], best: float | None) -> list[str]:
         above = f"{100 * (mean - best) / best:.3f}" if best else "0.000" if mean == 0 else "-"
     return [
         result["title"] + "".join(mark for key, (mark, _) in _LEFT_OUT.items() if not result[key]),
-        "failed" if mean is None else screen.number(mean, 8),
+        "failed" if mean is None else output.number(mean, 8),
         above,
-        *(screen.number(value, 4) for value in (broken, outside, soft)),
+        *(output.number(value, 4) for value in (broken, outside, soft)),
         "-" if ari is None else f"{ari:.3f}",
-        "-" if time is None else screen.seconds(time),
+        "-" if time is None else output.seconds(time),
         str(result["n_failed"]),
     ]

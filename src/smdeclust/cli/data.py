@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from smdeclust.cli import methods, opening, options, screen
+from smdeclust.cli import methods, opening, options, output
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.folder import check_file, check_folder, write_folder
 from smdeclust.constraints.constraints import FORMAT_OF_ENDING
 from smdeclust.datasets import make_constraints, make_synthetic
 from smdeclust.io import WRITABLE_FORMATS, read_constraints, read_table
@@ -45,7 +44,7 @@ def convert(
     target = to or FORMAT_OF_ENDING.get("" if out is None else out.suffix.lower(), "json")
     if target not in WRITABLE_FORMATS:
         raise CommandError(f"--to is {target!r}, expected one of {', '.join(WRITABLE_FORMATS)}.")
-    check_file(out, force=force)
+    output.check_file(out, force=force)
     n_points = ids = None
     if data is not None:
         table = read_table(
@@ -74,13 +73,13 @@ def convert(
         "file": None if out is None else str(out),
     }
     if out is None:
-        screen.print_result(WRITERS[target](pairs))
+        output.print_result(WRITERS[target](pairs))
     elif as_json:
-        screen.print_json(counts)
+        output.print_json(counts)
     else:
-        soft = f", {screen.plural(n_soft, 'soft pair')}" if n_soft else ""
-        hard = screen.links(len(pairs.must_link), len(pairs.cannot_link))
-        screen.print_result(f"{out}: {hard}{soft} ({target})")
+        soft = f", {output.plural(n_soft, 'soft pair')}" if n_soft else ""
+        hard = output.links(len(pairs.must_link), len(pairs.cannot_link))
+        output.print_result(f"{out}: {hard}{soft} ({target})")
 
 
 DATA, PAIRS = "data.csv", "constraints.json"
@@ -117,7 +116,7 @@ def generate(
       --data DATA: Make pairs for this file, which has classes, instead of new data.
     """
     files: dict[str, bytes] = {}
-    check_folder(out, [PAIRS] if data is not None else [DATA, PAIRS], force=force)
+    output.check_folder(out, [PAIRS] if data is not None else [DATA, PAIRS], force=force)
     classes: Any
     if data is None:
         made = make_synthetic(
@@ -134,7 +133,7 @@ def generate(
         classes = table.labels
     links = make_constraints(classes, pairs, random_state=seed)
     files[PAIRS] = WRITERS["json"](links).encode()
-    write_folder(out, files)
+    output.write_folder(out, files)
     document = {
         "files": [str(out / name) for name in files],
         "n_points": len(classes),
@@ -143,11 +142,11 @@ def generate(
         "seed": seed,
     }
     if as_json:
-        screen.print_json(document)
+        output.print_json(document)
     else:
         counted = {"point": classes, "must-link": links.must_link, "cannot-link": links.cannot_link}
-        counts = ", ".join(screen.plural(len(each), noun) for noun, each in counted.items())
-        screen.print_result("\n".join([counts, *(str(out / name) for name in files)]))
+        counts = ", ".join(output.plural(len(each), noun) for noun, each in counted.items())
+        output.print_result("\n".join([counts, *(str(out / name) for name in files)]))
 
 
 FILES = ("labels.csv", "clusters.png")
@@ -171,19 +170,19 @@ def demo(
       --out -o: Folder for labels.csv and clusters.png.
       --pairs N: How many random pairs.
     """
-    check_folder(out, FILES, force=force)
+    output.check_folder(out, FILES, force=force)
     result, table, picture = solve_iris(pairs, seed)
-    write_folder(out, {"labels.csv": table, "clusters.png": picture})
+    output.write_folder(out, {"labels.csv": table, "clusters.png": picture})
     result["files"] = [str(out / name) for name in FILES]
     if as_json:
-        screen.print_json(result)
+        output.print_json(result)
     else:
         _show(result, out)
 
 
 def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
     """Return the result, labels as CSV, and the picture as PNG."""
-    with screen.progress("Demo", total=4) as update:
+    with output.progress("Demo", total=4) as update:
         update("loading", 0)
         from sklearn.cluster import KMeans
         from sklearn.datasets import load_iris
@@ -197,7 +196,7 @@ def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
         X, classes = iris.data, iris.target
         pairs = make_constraints(classes, n_pairs, random_state=seed)
         links: dict[str, Any] = {"must_link": pairs.must_link, "cannot_link": pairs.cannot_link}
-        update(screen.starting(), 0)
+        update(output.starting(), 0)
         # Each solver runs once before: a first run compiles or starts threads, and the times shown
         # should be the solvers' own.
         setup = methods.Setup(methods.DEFAULT, 3, seed)
@@ -233,13 +232,13 @@ def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
 
 def _show(result: dict[str, Any], out: Path) -> None:
     ours, plain = result["smdeclust"], result["kmeans"]
-    links = screen.links(result["must_links"], result["cannot_links"])
+    links = output.links(result["must_links"], result["cannot_links"])
     rows = [
         ("objective (sum of squares)", f"{ours['objective']:.4f}", f"{plain['objective']:.4f}"),
         ("broken pairs", str(ours["violations"]), str(plain["violations"])),
         ("agreement with the classes (ARI)", f"{ours['ari']:.3f}", f"{plain['ari']:.3f}"),
-        ("time", screen.seconds(ours["seconds"]), screen.seconds(plain["seconds"])),
+        ("time", output.seconds(ours["seconds"]), output.seconds(plain["seconds"])),
     ]
     header, title = ["", "smdeclust", "plain k-means"], f"iris, 3 clusters, {links}"
-    screen.print_table(rows, header=header, title=title, right=[1, 2])
-    screen.print_result(f"Labels:  {out / 'labels.csv'}\nPicture: {out / 'clusters.png'}")
+    output.print_table(rows, header=header, title=title, right=[1, 2])
+    output.print_result(f"Labels:  {out / 'labels.csv'}\nPicture: {out / 'clusters.png'}")

@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 import typer
 
-from smdeclust.cli import methods, opening, options, screen
+from smdeclust.cli import methods, opening, options, output
 from smdeclust.cli.certify import as_bytes
 from smdeclust.cli.check import conflicts_explained
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.fit_report import file_document, make_report
 from smdeclust.cli.fitted import COLUMNS, labels_document, model_document, preparation_document
-from smdeclust.cli.folder import check_folder, write_folder
 from smdeclust.cli.result_lines import broken_lines, broken_soft_document, facts
-from smdeclust.cli.settings import Quotas, Settings, with_quotas
 from smdeclust.constraints import KINDS
 from smdeclust.exact.certificate import above_best
 from smdeclust.extras import versions
@@ -39,7 +37,7 @@ _BROKEN, _SPECIAL = ("must_links", "cannot_links", "soft_pairs"), ("id", "label"
 def fit(
     context: typer.Context,
     data: options.DataFile,
-    settings: Settings,
+    settings: methods.Settings,
     reading: options.Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
@@ -48,7 +46,7 @@ def fit(
     report: bool = True,
     pair_costs: options.Natural = 10,
     certify: bool = False,
-    quota: Quotas = None,
+    quota: options.Quotas = None,
     max_time: options.MaxTime = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
@@ -79,12 +77,12 @@ def fit(
         *([REPORT] if report else []), *([PROOF] if certify else []),
     ]  # fmt: skip
     if out is not None:
-        check_folder(out, files, force=force)
+        output.check_folder(out, files, force=force)
         if report:
             _check_report_can_be_made()
-    with screen.progress("Clustering") as update, patience.listen():
+    with output.progress("Clustering") as update, patience.listen():
         update("reading")
-        inputs = with_quotas(opening.read_inputs(data, constraints, reading), quota)
+        inputs = opening.read_inputs(data, constraints, reading, quota)
         if certify:
             opening.mention_quotas(inputs)
         opening.mention_columns(inputs)
@@ -94,7 +92,7 @@ def fit(
         if not methods.takes_weights(name):
             opening.mention_weights(inputs, f"{methods.METHODS[name].title} takes none")
         chosen = settings.arguments(name, inputs)
-        update(screen.starting())
+        update(output.starting())
         patience.begin()
         half = max_time / 2 if certify and max_time is not None else max_time
         setup = methods.Setup(name, k, seed, half, chosen, patience, update)
@@ -126,23 +124,23 @@ def fit(
                 RESULT: written(document).encode(),
                 **page,
             }
-            write_folder(out, contents)
+            output.write_folder(out, contents)
             result["files"] = {name.split(".")[0]: str(out / name) for name in contents}
     if as_json:
         if out is None:
             result |= labels_document(inputs.table, run.labels)
-        screen.print_json(result)
+        output.print_json(result)
     else:
         show(result, inputs)
         if out is None:
-            screen.say(
+            output.say(
                 "Nothing was written. Add --out DIR for your table with a column cluster, labels, "
                 "centers and a report, or --json for the labels."
             )
     if result.get("stop_reason") == "max_time":
-        screen.note("--max-time ran out: this is the best answer found so far.")
+        output.note("--max-time ran out: this is the best answer found so far.")
     if run.stopped:
-        screen.note("ended by Ctrl-C: this is the best answer found so far (exit code 3).")
+        output.note("ended by Ctrl-C: this is the best answer found so far (exit code 3).")
         raise Outcome(STOPPED)
 
 
@@ -287,12 +285,12 @@ def show(result: dict[str, Any], inputs: opening.Inputs) -> None:
     """The result for people."""
     rows = [*facts(result), ("columns", opening.columns_line(inputs))]
     title = f"{inputs.path.name}: {result['n_points']:,} points, {result['n_clusters']} clusters"
-    screen.print_table(rows, title=title)
+    output.print_table(rows, title=title)
     lines = broken_lines(result["broken_soft"]) + result.get("notes", [])
     if lines:
-        screen.print_result("\n".join([*lines, ""]))
+        output.print_result("\n".join([*lines, ""]))
     both = zip(result["cluster_sizes"], result["set_apart"], strict=True)
     clusters = [(str(cluster), f"{size:,}", words) for cluster, (size, words) in enumerate(both)]
-    screen.print_table(clusters, header=["cluster", "points", "what sets it apart"], right=(0, 1))
+    output.print_table(clusters, header=["cluster", "points", "what sets it apart"], right=(0, 1))
     if "files" in result:
-        screen.print_result("\n".join(f"{n + ':':9}{path}" for n, path in result["files"].items()))
+        output.print_result("\n".join(f"{n + ':':9}{path}" for n, path in result["files"].items()))

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-from smdeclust.cli import methods, opening, screen
+from smdeclust.cli import methods, opening, output
 from smdeclust.cli.options import Reading
 from smdeclust.cli.result_lines import BOUNDS, bound_rows, facts, run_facts
 from smdeclust.io import Constraints
@@ -172,7 +172,7 @@ def _asked(
         taken = methods.takes_soft_pairs(run.method)
         must, cannot = len(pairs.soft_must_link), len(pairs.soft_cannot_link)
         used = "may be broken at a cost" if taken else "left out: this method takes hard pairs only"
-        lines.append(("soft pairs", f"{screen.links(must, cannot)}; {used}"))
+        lines.append(("soft pairs", f"{output.links(must, cannot)}; {used}"))
     if table.id_name:
         lines.append(("ids", f"column {table.id_name}"))
     if table.label_name:

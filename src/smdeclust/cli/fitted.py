@@ -1,11 +1,9 @@
 """What a fit leaves in its folder, and ``smdeclust predict``: where do new rows belong?
 
-``columns.json`` says how rows become points, ``result.json`` where points belong, ``labels.csv``
-their clusters (weights have the same form).
+``columns.json`` says how rows become points, ``result.json`` where points belong.
 """
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,14 +11,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from smdeclust.cli import methods, opening, options, screen
+from smdeclust.cli import methods, opening, options, output
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.folder import check_file
 from smdeclust.cli.opening import Inputs
 from smdeclust.constraints import KINDS, Constraints
-from smdeclust.io.files import PathLike, bad_line, decode, plain_cell, read_bytes, shown
-from smdeclust.io.per_point import named_entries
-from smdeclust.io.tokens import split_words
+from smdeclust.io.files import decode, read_bytes
 from smdeclust.io.write import labels_csv, write_bytes
 from smdeclust.points.centers import cluster_means
 
@@ -78,7 +73,7 @@ def with_pairs_of(fit: dict[str, Any], inputs: Inputs, file: Path) -> Inputs:
         raise CommandError(
             f"{file}: its pairs name points that are not in the data ({error})."
         ) from error
-    screen.note(f"{screen.plural(n_pairs, 'pair')} taken from the fit in {file.parent}.")
+    output.note(f"{output.plural(n_pairs, 'pair')} taken from the fit in {file.parent}.")
     return replace(inputs, constraints=Constraints(must, cannot, n_points=len(inputs.X)))
 
 
@@ -191,63 +186,6 @@ def _prices(document: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
     return {"spread": float(document["objective"]) / max(n_numbers, 1)}
 
 
-def read_labels(path: Path, table: Any, *, partial: bool = False) -> Any:
-    """One cluster per point, from a CSV of row or id and label; -1 if missing, where `partial`."""
-    found = _read_column(path, table, "label", partial=partial)
-    return np.array([-1 if label is None else label for label in found], np.int64)
-
-
-def read_weights(path: Path, table: Any) -> Any:
-    """Return one weight per point, from a CSV of two columns: row or id, and weight."""
-    return np.array(_read_column(path, table, "weight"), np.float64)
-
-
-# What is read -> its type, what it must be below, and words for that.
-_KINDS: dict[str, tuple[Callable[[str], float], float, str]] = {
-    "label": (int, 2**31, "a whole number of at least 0"),
-    "weight": (float, float("inf"), "a number of at least 0"),
-}
-
-
-def _read_column(path: Path, table: Any, what: str, *, partial: bool = False) -> list[Any]:
-    """The second column, one value per point (None where `partial` and missing), in order."""
-    parse, below, expected = _KINDS[what]
-    text = decode(read_bytes(path), path)
-    head = split_words(text.partition("\n")[0])
-    if len(head) < 2:
-        raise bad_line(
-            path, 1, "fewer than two columns", f"a header such as id,{what}, then a line per point"
-        )
-    by_row = table.ids is None or head[0].lower() == "row" != table.id_name
-    names = map(str, range(len(table.X))) if by_row else table.ids
-    rows = {name: row for row, name in enumerate(names)}
-
-    def row_of(word: str, path: PathLike, line: int) -> int | None:
-        row = rows.get(plain_cell(word), rows.get(word))
-        if row is None and not partial:
-            raise bad_line(path, line, f"the point {shown(word)}", "a point of the data")
-        return row
-
-    values: list[Any] = [None] * len(table.X)
-    for row, (word, line) in named_entries(text, path, row_of).items():
-        try:
-            values[row] = parse(word)
-        except ValueError:
-            values[row] = -1
-        if not 0 <= values[row] < below:
-            raise bad_line(path, line, f"the {what} {shown(word)}", expected)
-    missing = [row for row, value in enumerate(values) if value is None]
-    if missing and (not partial or len(missing) == len(values)):
-        name = table.ids[missing[0]] if table.ids is not None else missing[0]
-        raise CommandError(
-            f"{path}: there is no {what} for the point {shown(name)}"
-            f"{f' and {len(missing) - 1} others' if len(missing) > 1 else ''}."
-        )
-    return values
-
-
-# ---- new rows
-
 _READ = f"id_column sheet points data_format no_header {options.PAIRS}"
 
 
@@ -273,7 +211,7 @@ def predict(
       --result -r DIR: Folder written by 'fit --out'.
       --out -o FILE: CSV to write (default: print).
     """
-    check_file(out, force=force)
+    output.check_file(out, force=force)
     fitted = read_fitted(result)
     new = _read_new(data, fitted, result, reading)
     table = new.table
@@ -288,9 +226,9 @@ def predict(
         moved = int((labels != squares.argmin(axis=1)).sum())
         file = None if out is None else str(out)
         about = {"n_moved_by_pairs": moved, "file": file}
-        screen.print_json(labels_document(table, labels) | about)
+        output.print_json(labels_document(table, labels) | about)
     else:
-        screen.print_result(content.decode() if out is None else str(out))
+        output.print_result(content.decode() if out is None else str(out))
 
 
 def _read_new(path: Path, fitted: Fitted, result: Path, reading: options.Reading) -> Any:

@@ -1,4 +1,4 @@
-"""The methods by their names on the command line, and one run of any of them, for a time."""
+"""The methods by their names on the command line, their options, and one run of any, for a time."""
 
 import inspect
 import signal
@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import smdeclust
-from smdeclust.cli import screen
+from smdeclust.cli import output
 from smdeclust.cli.errors import CommandError
+from smdeclust.cli.opening import Inputs
 from smdeclust.exact.certificate import above_best
+from smdeclust.io.per_point import labels_beside
 from smdeclust.structure.pairs import count_broken
 
 DEFAULT = "smdeclust"
@@ -132,7 +135,7 @@ class Patience:
             if self.n_presses > 1 or not self.can_stop:
                 raise KeyboardInterrupt
             with suppress(OSError, ValueError):
-                screen.say("Ending with the best answer so far. Press Ctrl-C again to end at once.")
+                output.say("Ending with the best answer so far. Press Ctrl-C again to end at once.")
 
         try:
             before = signal.signal(signal.SIGINT, on_interrupt)
@@ -183,6 +186,57 @@ def takes_weights(name: str) -> bool:
     return "sample_weight" in inspect.signature(estimator_of(name).fit).parameters
 
 
+@dataclass(frozen=True)
+class Settings:
+    """How the method is set up: one field per option.
+
+    Setting up the method:
+      --metric NAME: Distance: euclidean (the default), learned from the pairs, diagonal (one weight
+        per column) or auto.
+      --size-min N: Smallest number of points in a cluster; N,N,... for one bound per cluster.
+      --size-max N: Largest number of points in a cluster; N,N,... for one bound per cluster.
+      --penalty COST: Set the price of a broken soft pair to COST times its confidence (default:
+        computed from the data).
+      --init DIR: Start from an earlier result (folder or labels.csv); clusters keep their numbers.
+    """
+
+    metric: str | None = None
+    size_min: str | None = None
+    size_max: str | None = None
+    penalty: Annotated[float | None, {"min": 0}] = None
+    init: Path | None = None
+
+    def arguments(self, method: str, inputs: Inputs) -> dict[str, Any]:
+        """The options given, as arguments of the method's estimator; the others are left out."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        for name in given:
+            if not has_option(method, name):
+                others = [other for other in METHODS if has_option(other, name)]
+                there = f"Methods that have it: {', '.join(others)}." if others else ""
+                title = METHODS[method].title
+                raise CommandError(
+                    f"--{name.replace('_', '-')}: {title} does not have it. {there}".rstrip()
+                )
+        for name in ("size_min", "size_max"):
+            if name in given:
+                given[name] = _sizes(given[name], name)
+        if "init" in given:
+            path = given["init"] / "labels.csv" if given["init"].is_dir() else given["init"]
+            given["init"] = labels_beside(path, inputs.table, partial=True)
+        return given
+
+
+def _sizes(written: str, name: str) -> int | list[int]:
+    try:
+        numbers = [int(word) for word in written.split(",")]
+    except ValueError:
+        raise CommandError(
+            f"--{name.replace('_', '-')} is {written!r}, expected a whole number, or one for each "
+            "cluster, separated by commas."
+        ) from None
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
 def make_model(setup: Setup, callback: Any = None) -> Any:
     """The estimator of a method: seed, time and callback where it has them, and the settings."""
     method, estimator = METHODS[setup.method], estimator_of(setup.method)
@@ -201,7 +255,7 @@ def make_model(setup: Setup, callback: Any = None) -> Any:
 def run_method(setup: Setup, X: Any, constraints: Any, weight: Any = None) -> Run:
     """Fit one method and measure it; violations are counted here, not taken from the model."""
     patience = setup.patience
-    model = make_model(setup, screen.solver_progress(setup.update, lambda: patience.stopped))
+    model = make_model(setup, output.solver_progress(setup.update, lambda: patience.stopped))
     patience.can_stop = "callback" in model.get_params(deep=False)
     start = time.perf_counter()
     # Quotas are handed to all: a method that does not know them says so.

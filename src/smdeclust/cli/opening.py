@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.cli import screen
+from smdeclust.cli import output
 from smdeclust.cli.errors import CommandError
 from smdeclust.cli.options import Reading
 from smdeclust.constraints import Constraints
@@ -19,7 +19,7 @@ from smdeclust.io.files import COMMAND_LINE, use_words
 from smdeclust.io.frames import ARRAY_FORMATS
 from smdeclust.io.table import find_column, numeric_table, table_of, texts_of
 from smdeclust.io.write import check_writable
-from smdeclust.tables.values import as_weights, values_of
+from smdeclust.tables.values import Columns, as_numbers, as_weights, values_of
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,13 @@ def _prepare(
     return Inputs(file.path, table, X, features, file, standard, weight, kept)
 
 
-def read_inputs(path: Path, pair_paths: list[Path] | None, reading: Reading) -> Inputs:
-    """Read data and pairs."""
+def read_inputs(
+    path: Path,
+    pair_paths: list[Path] | None,
+    reading: Reading,
+    quotas: list[str] | None = None,
+) -> Inputs:
+    """Read data, pairs, and quotas as they are written after ``--quota``."""
     data = read_data(path, reading, may_drop=True)
     table = data.table
     by_id = table.ids is not None and reading.pairs_by_row is not True
@@ -176,7 +181,9 @@ def read_inputs(path: Path, pair_paths: list[Path] | None, reading: Reading) -> 
         pairs_by="id" if by_id else "row",
         pair_columns={"group": reading.group_column, "class": reading.class_column},
     )
-    return inputs if inputs.kept is None else _without_gaps(inputs)
+    if inputs.kept is not None:
+        inputs = _without_gaps(inputs)
+    return _with_quotas(inputs, quotas) if quotas else inputs
 
 
 def _without_gaps(inputs: Inputs) -> Inputs:
@@ -184,9 +191,9 @@ def _without_gaps(inputs: Inputs) -> Inputs:
     file, table, known, kept = inputs.file, inputs.table, inputs.constraints, inputs.kept
     left = known[kept]
     n_pairs = known.n_pairs - left.n_pairs
-    screen.note(
-        f"{screen.plural(len(table.X) - len(kept), 'row')} with a missing value left out"
-        + (f", and {screen.plural(n_pairs, 'pair')} with them." if n_pairs else ".")
+    output.note(
+        f"{output.plural(len(table.X) - len(kept), 'row')} with a missing value left out"
+        + (f", and {output.plural(n_pairs, 'pair')} with them." if n_pairs else ".")
     )
 
     def pick(entries: Any) -> Any:
@@ -284,7 +291,7 @@ def scaling(inputs: Inputs) -> str:
 def mention_columns(inputs: Inputs) -> None:
     """Say what every column is, why, and what was done; and where one of them decides alone."""
     for sentence in inputs.file.notes:
-        screen.note(sentence)
+        output.note(sentence)
     if inputs.features is not None:
         lines = inputs.features.describe()
         if inputs.file.points is not None:
@@ -292,17 +299,17 @@ def mention_columns(inputs: Inputs) -> None:
         made = {name: (name, what, "as you said", "makes pairs")
                 for what, name in inputs.pair_columns.items()}  # fmt: skip
         lines = [made.get(line[0], line) for line in lines]
-        screen.print_table(lines, header=["column", "role", "why", "what was done"], stderr=True)
+        output.print_table(lines, header=["column", "role", "why", "what was done"], stderr=True)
         if inputs.table.repeated_ids:
-            screen.note(inputs.table.repeated_ids)
+            output.note(inputs.table.repeated_ids)
         name = inputs.weight_name
         if name is not None and inputs.features.reasons_[name] != "as you said":
-            screen.note(
+            output.note(
                 f"rows are weighted by column {name}, which looks like weights. If it is a "
                 f"measurement, pass --role {name}=number."
             )
     else:
-        screen.say(f"Points: {columns_line(inputs)}.")
+        output.say(f"Points: {columns_line(inputs)}.")
     names = inputs.table.feature_names
     raw = inputs.features is None or inputs.features.scaling == "none"
     if not raw or inputs.standardized or len(names) < 2:
@@ -312,7 +319,7 @@ def mention_columns(inputs: Inputs) -> None:
     if variance[largest] > _NEARLY_ALL * variance.sum():
         share = 100 * variance[largest] / variance.sum()
         advice = "Pass --standardize" if inputs.features is None else "Leave out --raw"
-        screen.note(
+        output.note(
             f"column {names[largest]} has {share:.1f}% of the variance, so it nearly decides the "
             f"clusters alone. {advice} to give all columns equal weight."
         )
@@ -321,13 +328,13 @@ def mention_columns(inputs: Inputs) -> None:
 def mention_weights(inputs: Inputs, what: str) -> None:
     """Say that the column of weights is not used."""
     if inputs.weight is not None:
-        screen.note(f"the weights in column {inputs.weight_name} are not used: {what}.")
+        output.note(f"the weights in column {inputs.weight_name} are not used: {what}.")
 
 
 def mention_quotas(inputs: Inputs) -> None:
     """Say that a certificate is not about quotas."""
     if inputs.constraints.quotas:
-        screen.note(
+        output.note(
             "Quotas left out: they only rule clusterings out, so the bound is still valid. "
             "(If a better clustering is found, it may break them.)"
         )
@@ -336,10 +343,70 @@ def mention_quotas(inputs: Inputs) -> None:
 def mention_soft(inputs: Inputs, what: str) -> None:
     """Say that soft pairs are left out."""
     if n_soft := inputs.constraints.n_soft:
-        screen.note(f"{screen.plural(n_soft, 'soft pair')} (with a confidence) left out: {what}.")
+        output.note(f"{output.plural(n_soft, 'soft pair')} (with a confidence) left out: {what}.")
 
 
 def check_save(path: Path | None, inputs: Inputs) -> None:
     """Say before the work begins if a file could not hold what is known."""
     if path is not None:
         check_writable(inputs.constraints, format_of(path))
+
+
+# ---- quotas: bounds on what every cluster holds of a column, as people write them
+
+_FORM = "expected COLUMN=LOW..HIGH (gender=0.4..0.6), or one bound per cluster (gender:f=3,4..5,6)"
+
+
+def _with_quotas(inputs: Inputs, written: list[str]) -> Inputs:
+    """The same inputs, with these quotas among what is known."""
+    frame, known = inputs.file.frame, inputs.constraints
+    for each in written:
+        name, value, low, high = _parse(each)
+        if name not in frame.columns:
+            raise CommandError(
+                f"--quota {each}: there is no column {name!r}; there are "
+                f"{', '.join(map(str, frame.columns))}."
+            )
+        numbers = _as_numbers(inputs, name)
+        if numbers is not None and value in (None, "sum", "mean"):
+            known = known.quota(numbers, low, high, of=value, name=name)
+        else:
+            known = _added(known, frame[name], name, value, low, high)
+    return replace(inputs, constraints=known)
+
+
+def _added(known: Any, column: Any, name: str, value: str | None, low: Any, high: Any) -> Any:
+    entries = [str(e) if there else None for e, there in zip(column, column.notna(), strict=True)]
+    if value is None or (value in ("share", "count") and value not in entries):
+        yes_or_no = {e.lower() for e in entries if e} <= {"true", "false"}
+        column = [e and e.lower() == "true" for e in entries] if yes_or_no else entries
+        return known.quota(column, low, high, of=value, name=name)
+    bounds = [None if bound is None else {value: bound} for bound in (low, high)]
+    return known.quota(entries, *bounds, name=name)
+
+
+def _as_numbers(inputs: Inputs, name: str) -> Any:
+    """The numbers of a column as the table reads it; None where it holds something else."""
+    frame = inputs.file.frame
+    column = frame[name].astype(float) if frame[name].dtype == bool else frame[name]
+    read = values_of(column, Columns(frame, inputs.file.decimal).decimal)
+    if read.kind == "words" and inputs.features and inputs.features.roles_.get(name) == "number":
+        read = as_numbers(read.column, read.decimal)
+    return read.column if read.kind == "numbers" else None
+
+
+def _parse(written: str) -> tuple[str, str | None, float | None, float | None]:
+    left, _, right = written.rpartition("=")
+    name, _, value = left.partition(":")
+    ends = right.split("..") if ".." in right else [right, right]
+    try:
+        low, high = (_end(end) for end in ends if left and right)
+    except ValueError:
+        raise CommandError(f"--quota {written}: {_FORM}.") from None
+    return name.strip(), value.strip() or None, low, high
+
+
+def _end(written: str) -> Any:
+    """One number, one for each cluster, or ``None``."""
+    ends = [float(each) if each.strip() else None for each in written.split(",")]
+    return ends[0] if len(ends) == 1 else ends

@@ -110,6 +110,16 @@ Seed = Annotated[int, option("N", "Random seed.", min=0, max=2**31 - 1)]
 MaxTime = Annotated[
     float | None, option("SECONDS", "Time limit; the best clustering found so far is kept.", min=0)
 ]
+Quotas = Annotated[
+    list[str] | None,
+    option(
+        "--quota COLUMN=LOW..HIGH",
+        "What every cluster must contain: gender=0.4..0.6 (shares of each value), "
+        "gender:female=10..14 (a count of one value), amount=..500 (a sum), amount:mean=2..3, "
+        "level:share=0.2..0.4 (shares of each value, if these are numbers), gender:female=3,4,5.. "
+        "(one bound for each cluster, in any order); repeat for more.",
+    ),
+]
 AsJson = Annotated[bool, option("--json", "Print the result as JSON, for scripts.")]
 Force = Annotated[bool, option("--force", "Replace existing files.")]
 MethodName = Annotated[str, option("--method -m NAME", "Method ('compare --help' lists them).")]

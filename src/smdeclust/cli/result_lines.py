@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from smdeclust.cli import methods, screen
+from smdeclust.cli import methods, output
 from smdeclust.cli.opening import Inputs
 from smdeclust.io.files import printable
 from smdeclust.structure.pairs import broken_pairs
@@ -27,11 +27,11 @@ def facts(result: dict[str, Any]) -> list[tuple[str, str]]:
     """What came out, one line each."""
     n_pairs = result["n_must_links"] + result["n_cannot_links"]
     n_broken = result["broken_must_links"] + result["broken_cannot_links"]
-    lines = [("objective (sum of squares)", screen.number(result["objective"], 12))]
+    lines = [("objective (sum of squares)", output.number(result["objective"], 12))]
     if "proof" in result:
         lines.append(("quality", result["proof"]["sentence"]))
     if "objective_with_penalties" in result:
-        total = screen.number(result["objective_with_penalties"], 12)
+        total = output.number(result["objective_with_penalties"], 12)
         lines.append(("with the cost of broken pairs", total))
     if "ari" in result:
         lines.append(("agreement with the classes (ARI)", f"{result['ari']:.3f}"))
@@ -51,7 +51,7 @@ def facts(result: dict[str, Any]) -> list[tuple[str, str]]:
     if "view_weights" in result:
         weights = sorted(result["view_weights"].items(), key=lambda item: -item[1])
         lines.append(("views", ", ".join(f"{name} {weight:.0%}" for name, weight in weights)))
-    return [*lines, ("time", screen.seconds(result["seconds"]))]
+    return [*lines, ("time", output.seconds(result["seconds"]))]
 
 
 def run_facts(result: dict[str, Any]) -> list[tuple[str, str]]:
@@ -191,9 +191,9 @@ def broken_lines(broken: list[dict[str, Any]]) -> list[str]:
     for pair in broken[:_SHOWN]:
         line = f"  {pair['type'].replace('_', '-')} {printable(' - '.join(pair['ids']))}"
         if pair["price"] is not None:
-            keeping = f"keeping it would cost {screen.number(pair['keeping'], 4)}"
+            keeping = f"keeping it would cost {output.number(pair['keeping'], 4)}"
             forbidden = "hard pairs do not allow keeping it"
-            line += f": costs {screen.number(pair['price'], 4)}, "
+            line += f": costs {output.number(pair['price'], 4)}, "
             line += forbidden if pair["keeping"] is None else keeping
         lines.append(line)
     if len(broken) > _SHOWN:

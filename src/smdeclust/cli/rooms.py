@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from smdeclust.cli import opening, options, screen
+from smdeclust.cli import opening, options, output
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.fitted import beside, in_folder, read_json, read_labels, with_pairs_of
-from smdeclust.cli.folder import check_file
+from smdeclust.cli.fitted import beside, in_folder, read_json, with_pairs_of
 from smdeclust.io import read_constraints, write_bytes
+from smdeclust.io.per_point import labels_beside
 
 FORMATS = ("png", "svg", "pdf")
 KINDS = ("clusters", "margins", "graph", "convergence", "diversity")
@@ -50,11 +50,11 @@ def choose_k(
     from smdeclust import SMDEClust, choose_n_clusters
 
     numbers = _numbers(clusters)
-    check_file(plot, force=force)
+    output.check_file(plot, force=force)
     inputs = opening.read_inputs(data, constraints, reading)
     opening.mention_columns(inputs)
     opening.mention_weights(inputs, "all rows count equally here")
-    with screen.progress("Choosing", total=len(numbers)) as update:
+    with output.progress("Choosing", total=len(numbers)) as update:
         choice = choose_n_clusters(
             inputs.X,
             numbers,
@@ -71,12 +71,12 @@ def choose_k(
         figure.savefig(plot, dpi=120, bbox_inches="tight")
     if as_json:
         found = {name: getattr(choice, name) for name in ("n_clusters", "reason", "least")}
-        screen.print_json(found | {"table": [vars(row) for row in choice.table]})
+        output.print_json(found | {"table": [vars(row) for row in choice.table]})
         return
     rows = [
         [
             f"{row.n_clusters}{' *' if row.n_clusters == choice.n_clusters else ''}",
-            screen.number(row.objective),
+            output.number(row.objective),
             "-" if row.kept != row.kept else f"{row.kept:.1%}",
             "-" if row.stability != row.stability else f"{row.stability:.2f}",
             row.note.partition(". ")[0],
@@ -84,7 +84,7 @@ def choose_k(
         for row in choice.table
     ]
     head = ["K", "objective", "held-out pairs kept", "stability", ""]
-    screen.print_table(rows, header=head, right=(0, 1, 2, 3), caption=choice.reason)
+    output.print_table(rows, header=head, right=(0, 1, 2, 3), caption=choice.reason)
 
 
 def _numbers(text: str) -> list[int]:
@@ -133,7 +133,7 @@ def plot(
     suffix = out.suffix.lower().lstrip(".")
     if suffix not in FORMATS:
         raise CommandError(f"{out}: the name must end with .png, .svg or .pdf.")
-    check_file(out, force=force)
+    output.check_file(out, force=force)
     from smdeclust.plotting.style import render
 
     if picture in ("convergence", "diversity"):
@@ -142,9 +142,9 @@ def plot(
         draw = _of_data(data, labels, constraints, reading, picture)
     write_bytes(out, render(draw, format=suffix))
     if as_json:
-        screen.print_json({"file": str(out), "picture": picture})
+        output.print_json({"file": str(out), "picture": picture})
     else:
-        screen.print_result(str(out))
+        output.print_result(str(out))
 
 
 def _of_data(
@@ -161,7 +161,7 @@ def _of_data(
         fit = read_json(file, "the result.json of a fit") if file.exists() else {}
         if not pairs_in and "must_link" in fit:
             inputs = with_pairs_of(fit, inputs, file)
-    found = None if labels is None else read_labels(labels, inputs.table)
+    found = None if labels is None else labels_beside(labels, inputs.table)
     known = inputs.constraints
     pairs = {"must_link": known.must_link, "cannot_link": known.cannot_link}
     if picture == "graph":
@@ -241,14 +241,14 @@ def studio(
         pairs = pairs_of(read_constraints(list(constraints), **known)) if constraints else []
         desk.open_source(source, clusters, pairs)
     serving = Serving(desk, port)
-    screen.print_result(f"The studio is at {serving.url}")
-    screen.note(f"Your answers are saved in {desk.folder_path}. Press Ctrl-C to end the studio.")
+    output.print_result(f"The studio is at {serving.url}")
+    output.note(f"Your answers are saved in {desk.folder_path}. Press Ctrl-C to end the studio.")
     if browser:
         webbrowser.open(serving.url)
     try:
         serving.run()
     except KeyboardInterrupt:
-        screen.note("The studio has ended. All answers are saved.")
+        output.note("The studio has ended. All answers are saved.")
 
 
 def paper(
@@ -294,15 +294,15 @@ def paper(
         },
     }
     if as_json:
-        screen.print_json(document)
+        output.print_json(document)
         return
     counts = {"runs done before": done.before, "runs done now": done.now, "runs left": done.left}
     rows = [(name, f"{count:,}") for name, count in counts.items()]
-    screen.print_table([*rows, ("results", document["store"]), ("report", document["report"])])
+    output.print_table([*rows, ("results", document["store"]), ("report", document["report"])])
     for name, entries in result.skipped.items():
         if entries:
             left_out = ", ".join(entry.what for entry in entries)
-            screen.note(f"{name}: left out: {left_out}. The report says why.")
+            output.note(f"{name}: left out: {left_out}. The report says why.")
 
 
 def warm_up(as_json: options.AsJson = False) -> None:
@@ -315,7 +315,7 @@ def warm_up(as_json: options.AsJson = False) -> None:
       smdeclust warm-up
     """
     seconds = {}
-    with screen.progress("Compiling") as update:
+    with output.progress("Compiling") as update:
         for name, run in _parts().items():
             update(name)
             started = time.perf_counter()
@@ -323,10 +323,10 @@ def warm_up(as_json: options.AsJson = False) -> None:
             seconds[name] = time.perf_counter() - started
     total = sum(seconds.values())
     if as_json:
-        screen.print_json({"seconds": seconds, "total": total})
+        output.print_json({"seconds": seconds, "total": total})
         return
-    rows = [[name, screen.seconds(value)] for name, value in seconds.items()]
-    screen.print_table([*rows, ["all", screen.seconds(total)]], right=(1,))
+    rows = [[name, output.seconds(value)] for name, value in seconds.items()]
+    output.print_table([*rows, ["all", output.seconds(total)]], right=(1,))
 
 
 def _parts() -> dict[str, Callable[[], Any]]:

@@ -7,11 +7,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from smdeclust.cli import methods, opening, options, screen
+from smdeclust.cli import methods, opening, options, output
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
 from smdeclust.cli.fit import solve
-from smdeclust.cli.folder import check_file
-from smdeclust.cli.settings import Settings
 from smdeclust.constraints.rows import among
 from smdeclust.structure.pairs import count_broken
 
@@ -21,7 +19,7 @@ _LISTED = 20
 
 def what_if(
     data: options.DataFile,
-    settings: Annotated[Settings, "metric size_min size_max penalty"],
+    settings: Annotated[methods.Settings, "metric size_min size_max penalty"],
     reading: options.Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
@@ -49,17 +47,17 @@ def what_if(
     """
     if not drop and not add:
         raise CommandError("Nothing to change: name pairs with --drop A,B or --add ml:A,B.")
-    check_file(save, force=force)
+    output.check_file(save, force=force)
     name = methods.check_method(method)
     patience = methods.Patience(max_time)
-    with screen.progress("Comparing") as update, patience.listen():
+    with output.progress("Comparing") as update, patience.listen():
         update("reading")
         inputs = opening.read_inputs(data, constraints, reading)
         opening.mention_columns(inputs)
         k = opening.resolve_k(clusters, inputs)
         changed = change(inputs, drop or [], add or [])
         opening.check_save(save, changed)
-        update(screen.starting())
+        update(output.starting())
         patience.begin()
         chosen = settings.arguments(name, inputs)
         setup = methods.Setup(name, k, seed, max_time, chosen, patience, update)
@@ -74,7 +72,7 @@ def what_if(
             changed.constraints.write(save)
             document["file"] = str(save)
     if as_json:
-        screen.print_json(document)
+        output.print_json(document)
     else:
         _show(document, inputs, k)
     if patience.stopped:
@@ -155,16 +153,16 @@ def compare_runs(
 def _show(document: dict[str, Any], inputs: opening.Inputs, k: int) -> None:
     before, difference = document["objective"], document["difference"]
     share = f" ({100 * difference / before:+.3f}%)" if before > 0 else ""
-    changed = screen.number(document["objective_changed"], 10)
+    changed = output.number(document["objective_changed"], 10)
     rows = [
         ("pairs", f"{document['n_pairs']:,}", f"{document['n_pairs_changed']:,}"),
-        ("objective", screen.number(before, 10), f"{changed}{share}"),
+        ("objective", output.number(before, 10), f"{changed}{share}"),
     ]
     title = f"{inputs.path.name}: {len(inputs.X):,} points, {k} clusters"
-    screen.print_table(rows, header=["", "as it is", "changed"], title=title, right=[1, 2])
+    output.print_table(rows, header=["", "as it is", "changed"], title=title, right=[1, 2])
     n = document["n_moved"]
     if n == 0:
-        screen.print_result("No point moves.")
+        output.print_result("No point moves.")
     else:
         shown = [
             (point["id"], str(point["from"]), str(point["to"]))
@@ -172,7 +170,7 @@ def _show(document: dict[str, Any], inputs: opening.Inputs, k: int) -> None:
         ]
         more = f" (the first {_LISTED}; all with --json)" if n > _LISTED else ""
         header = ["id" if inputs.table.ids is not None else "row", "from", "to"]
-        title = f"{screen.plural(n, 'point')} would move{more}"
-        screen.print_table(shown, header=header, title=title)
+        title = f"{output.plural(n, 'point')} would move{more}"
+        output.print_table(shown, header=header, title=title)
     if "file" in document:
-        screen.print_result(f"Changed pairs: {document['file']}")
+        output.print_result(f"Changed pairs: {document['file']}")

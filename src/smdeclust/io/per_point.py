@@ -21,7 +21,17 @@ from smdeclust.constraints import Constraints
 from smdeclust.constraints.per_point import Column, all_pairs_within, members_of
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.arrays import parse_npy, parse_npz
-from smdeclust.io.files import NPY_MAGIC, ZIP_MAGIC, PathLike, bad_line, decode, lines_of, shown
+from smdeclust.io.files import (
+    NPY_MAGIC,
+    ZIP_MAGIC,
+    PathLike,
+    bad_line,
+    decode,
+    lines_of,
+    plain_cell,
+    read_bytes,
+    shown,
+)
 from smdeclust.io.pair_forms import Reading
 from smdeclust.io.table_file import records
 from smdeclust.io.tokens import data_lines, parse_whole, split_words
@@ -148,6 +158,65 @@ def pairs_of(
     }
     files = (os.fspath(reading.path),)
     return Constraints(at[must], at[cannot], files=files, origins=origins, columns=columns)
+
+
+# ---- what stands beside a table
+
+
+def labels_beside(path: PathLike, table: Any, *, partial: bool = False) -> Any:
+    """One cluster per point of a `Table`, from a CSV of row or id and label; -1 if missing, where
+    `partial`."""
+    found = _read_column(path, table, "label", partial=partial)
+    return np.array([-1 if label is None else label for label in found], np.int64)
+
+
+def weights_beside(path: PathLike, table: Any) -> Any:
+    """One weight per point, from a CSV of two columns: row or id, and weight."""
+    return np.array(_read_column(path, table, "weight"), np.float64)
+
+
+# What is read -> its type, what it must be below, and words for that.
+_KINDS: dict[str, tuple[Callable[[str], float], float, str]] = {
+    "label": (int, 2**31, "a whole number of at least 0"),
+    "weight": (float, float("inf"), "a number of at least 0"),
+}
+
+
+def _read_column(path: PathLike, table: Any, what: str, *, partial: bool = False) -> list[Any]:
+    """The second column, one value per point (None where `partial` and missing), in order."""
+    parse, below, expected = _KINDS[what]
+    text = decode(read_bytes(path), path)
+    head = split_words(text.partition("\n")[0])
+    if len(head) < 2:
+        raise bad_line(
+            path, 1, "fewer than two columns", f"a header such as id,{what}, then a line per point"
+        )
+    by_row = table.ids is None or head[0].lower() == "row" != table.id_name
+    names = map(str, range(len(table.X))) if by_row else table.ids
+    rows = {name: row for row, name in enumerate(names)}
+
+    def row_of(word: str, path: PathLike, line: int) -> int | None:
+        row = rows.get(plain_cell(word), rows.get(word))
+        if row is None and not partial:
+            raise bad_line(path, line, f"the point {shown(word)}", "a point of the data")
+        return row
+
+    values: list[Any] = [None] * len(table.X)
+    for row, (word, line) in named_entries(text, path, row_of).items():
+        try:
+            values[row] = parse(word)
+        except ValueError:
+            values[row] = -1
+        if not 0 <= values[row] < below:
+            raise bad_line(path, line, f"the {what} {shown(word)}", expected)
+    missing = [row for row, value in enumerate(values) if value is None]
+    if missing and (not partial or len(missing) == len(values)):
+        name = table.ids[missing[0]] if table.ids is not None else missing[0]
+        raise InvalidInputError(
+            f"{path}: there is no {what} for the point {shown(name)}"
+            f"{f' and {len(missing) - 1} others' if len(missing) > 1 else ''}."
+        )
+    return values
 
 
 # ---- matrices

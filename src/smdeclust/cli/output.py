@@ -1,11 +1,14 @@
-"""Output: results on standard output, everything else on standard error."""
+"""Output: results on standard output and in files, everything else on standard error.
+
+All files of a result appear together, or none does.
+"""
 
 import math
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +18,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
+from smdeclust.cli.errors import CommandError
 from smdeclust.io.files import printable
-from smdeclust.io.write import as_json
+from smdeclust.io.write import as_json, aside, write_new
 
 # The console of a progress line that is being shown: messages appear above the line.
 _live: list[Console] = []
@@ -29,11 +33,15 @@ def _console(*, stderr: bool) -> Console:
     return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
 
 
-def say(message: str, *, style: str | None = None) -> None:
+def _text(words: str, style: str = "") -> Text:
+    """Words as a console shows them; few have anything to escape."""
+    return Text(words if words.isprintable() else printable(words), style)
+
+
+def say(message: str, *, style: str = "") -> None:
     """Write a sentence for people to standard error; lines break between words on a terminal."""
     console = _console(stderr=True)
-    text = Text(printable(message), style=style or "")
-    console.print(text, soft_wrap=not console.is_terminal)
+    console.print(_text(message, style), soft_wrap=not console.is_terminal)
 
 
 def note(message: str) -> None:
@@ -74,10 +82,10 @@ def print_table(
 ) -> None:
     """Write a table to standard output; columns numbered in `right` are set flush right."""
     table = Table(
-        title=printable(title) if title else None,
+        title=_text(title) if title else None,
         title_justify="left",
         title_style="bold",
-        caption=printable(caption) if caption else None,
+        caption=_text(caption) if caption else None,
         caption_justify="left",
         show_header=header is not None,
         box=box.SIMPLE_HEAD,
@@ -86,12 +94,12 @@ def print_table(
     width = max((len(row) for row in rows), default=len(header or ()))
     for column in range(width):
         table.add_column(
-            Text(printable(header[column])) if header else "",
+            _text(header[column]) if header else "",
             justify="right" if column in right else "left",
             overflow="fold",
         )
     for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
+        table.add_row(*map(_text, row))
     _console(stderr=stderr).print(table)
 
 
@@ -171,3 +179,56 @@ def starting() -> str:
     folders = [given] if given else [Path(__file__).parents[1], own]
     compiled = any(True for folder in folders for _ in Path(folder).rglob("*.nbi"))
     return "starting" if compiled else "compiling, once (about ten seconds)"
+
+
+# ---- files
+
+
+def check_folder(folder: Path | None, names: Iterable[str], *, force: bool) -> None:
+    """Say before the work begins if the results could not be written in the end."""
+    if folder is None:
+        return
+    if folder.exists() and not folder.is_dir():
+        raise CommandError(f"{folder}: this is a file, expected a folder. Choose another --out.")
+    taken = [name for name in names if (folder / name).exists()]
+    if taken and not force:
+        raise CommandError(
+            f"{folder}: the folder already has {', '.join(taken)}. Choose another --out, or pass "
+            "--force to replace them."
+        )
+    present = next(place for place in (folder, *folder.parents) if place.exists())
+    if not present.is_dir():
+        raise CommandError(f"{folder}: {present} is a file, so no folder can be made in it.")
+    if not os.access(present, os.W_OK | os.X_OK):
+        raise CommandError(f"{folder}: no permission to write to {present}. Choose another --out.")
+
+
+def check_file(path: Path | None, *, force: bool) -> None:
+    """The same for a single output file."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise CommandError(f"{path}: this is a folder, expected the name of a file to write.")
+    if path.is_file() and not force:
+        raise CommandError(f"{path}: the file exists. Choose another, or replace it with --force.")
+    if not path.parent.is_dir():
+        raise CommandError(f"{path}: there is no folder {path.parent}. Create it first.")
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write all files aside, then rename them into place; on any failure leave nothing new."""
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with ExitStack() as all_of_them:
+            for name, content in files.items():
+                write_new(all_of_them.enter_context(aside(folder / name)), content)
+    except BaseException as error:
+        for new in made:
+            try:
+                new.rmdir()
+            except OSError:  # not empty: something else uses it
+                break
+        if isinstance(error, OSError) and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(folder)) from error
+        raise
