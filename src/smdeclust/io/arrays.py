@@ -17,8 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.files import PathLike, bad_line, decode, lines_of, readable, shown
-from smdeclust.io.tokens import parse_number, parse_whole
+from smdeclust.io.files import (
+    PathLike,
+    bad_line,
+    decode,
+    lines_of,
+    n_d_k,
+    parse_number,
+    readable,
+    shown,
+)
 
 # Deflate cannot compress better than about 1 : 1032.
 _MAX_RATIO = 1100
@@ -125,19 +133,11 @@ def _texts(values: NDArray[Any], path: PathLike, name: str) -> list[str]:
         raise InvalidInputError(f"{path}: {name} is not valid text ({error}).") from error
 
 
-def header_of(line: str) -> list[int] | None:
-    """Return n, d and where given k, if ``line`` is such a header."""
-    words = line.split()
-    numbers = [parse_whole(word) for word in words if word.isdecimal()]
-    found = [number for number in numbers if number is not None]
-    return found if len(words) in (2, 3) and len(found) == len(words) else None
-
-
 def _read_text(content: bytes, path: PathLike) -> Arrays:
     """Read n points of d numbers; the header must agree with what follows."""
     text = decode(content, path).rstrip("\n ")
     lines = lines_of(text)
-    header = header_of(lines[0]) if lines else None
+    header = n_d_k(lines[0]) if lines else None
     if header is None:
         first = shown(lines[0] if lines else "")
         raise bad_line(path, 1, first, "a first line 'n d' or 'n d k'", "Add it.")

@@ -11,7 +11,7 @@ import numpy as np
 from smdeclust.constraints.rows import MISSING
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
-from smdeclust.io.arrays import header_of, read_arrays
+from smdeclust.io.arrays import read_arrays
 from smdeclust.io.files import (
     NPY_MAGIC,
     ZIP_MAGIC,
@@ -21,6 +21,7 @@ from smdeclust.io.files import (
     bad_line,
     decode_any,
     lines_of,
+    n_d_k,
     read_bytes,
     readable,
     shown,
@@ -125,7 +126,7 @@ def detect_table(content: bytes, path: PathLike, encoding: str | None = None) ->
     if ending == "jsonl" or content[:1] == b"{":
         return "jsonl"
     first = decode_any(content[:100_000], path, encoding)[0].partition("\n")[0]
-    return "text" if header_of(first) is not None else "csv"
+    return "text" if n_d_k(first) is not None else "csv"
 
 
 def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> TableFile:

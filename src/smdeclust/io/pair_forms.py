@@ -16,16 +16,21 @@ import numpy as np
 from smdeclust.constraints import KINDS, Constraints
 from smdeclust.constraints.quota import make_quota
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.files import PathLike, argument, as_csv, bad_line, decode, shown
-from smdeclust.io.table_file import records
-from smdeclust.io.tokens import (
+from smdeclust.io.files import (
+    PathLike,
     RowResolver,
+    argument,
+    as_csv,
+    bad_line,
     data_lines,
+    decode,
     parse_kind,
     parse_number,
     parse_whole,
+    shown,
     split_words,
 )
+from smdeclust.io.table_file import records
 from smdeclust.structure.quotas import Quota
 
 Entry = tuple[Any, ...]

@@ -26,15 +26,17 @@ from smdeclust.io.files import (
     ZIP_MAGIC,
     PathLike,
     bad_line,
+    data_lines,
     decode,
     lines_of,
+    parse_whole,
     plain_cell,
     read_bytes,
     shown,
+    split_words,
 )
 from smdeclust.io.pair_forms import Reading
 from smdeclust.io.table_file import records
-from smdeclust.io.tokens import data_lines, parse_whole, split_words
 
 LABEL_NAMES = ("class", "label", "labels", "y", "group", "groups")
 NO_CLASS = ("nan", "na", "none", "null")

@@ -16,23 +16,21 @@ from smdeclust.io.files import (
     NPY_MAGIC,
     ZIP_MAGIC,
     PathLike,
+    RowResolver,
     argument,
     as_paths,
     as_utf8,
-    read_bytes,
-    shown,
-)
-from smdeclust.io.pair_forms import Entry, Reading
-from smdeclust.io.table import Table
-from smdeclust.io.tokens import (
-    RowResolver,
     data_lines,
     index_ids,
     parse_kind,
     parse_number,
     parse_whole,
+    read_bytes,
+    shown,
     split_words,
 )
+from smdeclust.io.pair_forms import Entry, Reading
+from smdeclust.io.table import Table
 from smdeclust.structure.pairs import check_number
 
 # Formats that write pairs one by one, and those from which pairs follow.

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io.arrays import check_points
-from smdeclust.io.files import PathLike, argument, bad_line, shown, some_of
+from smdeclust.io.files import PathLike, argument, bad_line, parse_whole, shown, some_of
 from smdeclust.io.frames import ARRAY_FORMATS, read_frame
 from smdeclust.io.table_file import TableFile
-from smdeclust.io.tokens import parse_whole
 from smdeclust.tables.values import as_numbers, values_of
 
 if TYPE_CHECKING:

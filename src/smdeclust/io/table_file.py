@@ -24,12 +24,12 @@ from smdeclust.io.files import (
     bad_line,
     decode_any,
     lines_of,
+    parse_numbers,
     plain_cell,
     read_bytes,
     shown,
     some_of,
 )
-from smdeclust.io.tokens import parse_numbers
 from smdeclust.tables.values import decimal_mark
 
 if TYPE_CHECKING:

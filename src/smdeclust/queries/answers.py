@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.files import PathLike, argument, as_utf8, decode, read_bytes
+from smdeclust.io.files import PathLike, argument, as_utf8, decode, parse_kind, read_bytes
 from smdeclust.io.pair_forms import header_of
-from smdeclust.io.tokens import parse_kind
 
 SAME, DIFFERENT, UNKNOWN = "same", "different", "unknown"
 WORDS = {

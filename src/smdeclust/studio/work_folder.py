@@ -26,10 +26,18 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.io import write_bytes, write_labels, write_text
-from smdeclust.io.files import as_csv, bad_line, decode, plain_cell, read_bytes, shown
+from smdeclust.io.files import (
+    RowResolver,
+    as_csv,
+    bad_line,
+    decode,
+    index_ids,
+    plain_cell,
+    read_bytes,
+    shown,
+)
 from smdeclust.io.pair_forms import Reading, read_csv
 from smdeclust.io.per_point import named_entries
-from smdeclust.io.tokens import RowResolver, index_ids
 from smdeclust.studio.sheet import Sheet
 from smdeclust.studio.wishes import (
     LONGEST_NAME,
