@@ -223,7 +223,7 @@ def result_document(
         "columns": inputs.features.used_columns if inputs.is_table else names,
         "coordinates": names,
         "roles": roles,
-        "set_apart": set_apart(inputs.table.X, names, run.labels, k, roles or {}),
+        "set_apart": set_apart(inputs.units, names, run.labels, k, roles or {}),
         **{f"{what}_column": getattr(inputs.table, f"{what}_name") for what in _SPECIAL},
         "class_column": inputs.pair_columns.get("class"),
         "weight_column": inputs.weight_name,
@@ -251,7 +251,7 @@ def centers_csv(inputs: opening.Inputs, labels: Any, k: int) -> bytes:
 
         names, typical = typical_rows(inputs.file.frame, features, labels, k)
         return as_csv([["cluster", *names], *([c, *row] for c, row in enumerate(typical))])
-    X = inputs.table.X
+    X = inputs.units
     names = list(inputs.table.feature_names) or [f"x{i}" for i in range(X.shape[1])]
     means = cluster_means(X, labels, k, inputs.weight).tolist()
     rows = [[c, *map(repr, mean)] for c, mean in enumerate(means)]

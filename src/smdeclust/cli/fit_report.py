@@ -66,7 +66,7 @@ def make_report(
     content = Content(
         title=f"Clusters of {inputs.path.name}",
         X=run.X,
-        raw=inputs.table.X,
+        raw=inputs.units,
         feature_names=inputs.table.feature_names or [f"x{i}" for i in range(run.X.shape[1])],
         labels=run.labels,
         n_clusters=k,

@@ -88,7 +88,7 @@ def model_document(inputs: Inputs, run: methods.Run, k: int) -> dict[str, Any]:
     """Centers and the linear map to them; mean and scale of mere points that were standardized."""
     document: dict[str, Any] = {"mean": None, "scale": None, "map": None, "offset": None}
     if inputs.standardized and inputs.features is None:
-        raw = inputs.table.X
+        raw = inputs.units
         constant = raw.min(axis=0) == raw.max(axis=0)
         document |= {"mean": raw.mean(axis=0), "scale": np.where(constant, 1.0, raw.std(axis=0))}
     if run.distance is not None:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,12 @@ from smdeclust.tables.values import Columns, as_numbers, as_weights, values_of
 class Inputs:
     """A table and its points to cluster, and the pairs about them.
 
-    `table` is the data as they stand in the file, `X` the points, `features` how columns became
-    points (None where points were given as such), `file` the table as read,
-    `standardized` whether the columns of `X` were scaled to standard deviation 1, and `weight` how
-    much each row counts (None: all alike). Where rows with gaps were left out, `kept` are the
-    others, and `whole` is the file with all of them. Pairs name points by ``id`` or ``row``, and
-    follow from the `pair_columns` of a group or a class, too.
+    `table` is what stands beside the points in the file, `X` the points, `features` how columns
+    became points (None where points were given as such), `file` the table as read, `standardized`
+    whether the columns of `X` were scaled to standard deviation 1, and `weight` how much each row
+    counts (None: all alike). Where rows with gaps were left out, `kept` are the others, and `whole`
+    is the file with all of them. Pairs name points by ``id`` or ``row``, and follow from the
+    `pair_columns` of a group or a class, too.
     """
 
     path: Path
@@ -47,6 +48,11 @@ class Inputs:
     constraints: Any = None
     pairs_by: str = "row"
     pair_columns: dict[str, str | None] = field(default_factory=dict)
+
+    @cached_property
+    def units(self) -> Any:
+        """(N, d) the points in the units of the data."""
+        return self.features.in_units(self.file.frame) if self.is_table else self.table.X
 
     def name(self, row: int) -> str:
         """The id of a row, or its number."""
@@ -124,23 +130,26 @@ def _prepare(
                 f"{reading.points}: there are {len(file.points)} points for the "
                 f"{len(file.frame)} rows of {file.path}."
             )
+    points = file.points
     try:
         if earlier is not None and "columns" in earlier:
             features = TableFeatures.from_dict(earlier)
             features.id_column_ = id_column or features.id_column_
         else:
             features = TableFeatures(reading.roles(), scaling=reading.scaling)
-            if file.points is not None:
+            if points is not None:
                 features.fit_roles(file.frame)
-            else:
+            elif drop_gaps:
                 features.fit(file.frame, only=only)
+            else:
+                points = features.fit_transform(file.frame, only=only)
         kept = None
-        if drop_gaps and file.points is None:
+        if drop_gaps and points is None:
             kept = np.flatnonzero(~features.gaps(file.frame))
             if len(kept) == 0:
                 raise CommandError(f"{file.path}: every row has a missing value (--drop-gaps).")
         frame = file.frame if kept is None else file.frame.iloc[kept]
-        points = file.points if file.points is not None else features.transform(frame)
+        points = features.transform(frame) if points is None else points
         weight, name = None, features.weight_column_
         if name is not None and name in file.frame:
             weight = as_weights(values_of(file.frame[name], file.decimal), name)

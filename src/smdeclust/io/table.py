@@ -64,7 +64,8 @@ class Table:
 
 
 def table_of(file: TableFile, features: TableFeatures, group_column: str | None = None) -> Table:
-    """A file in the units of its columns, with their roles; `repeated_ids` says why ids lack."""
+    """What stands beside the points of a file by the roles of its columns; its points only where
+    they are given as such. `repeated_ids` says why ids lack."""
     frame = file.frame
     special = {
         "id": features.id_column_ if features.id_column_ in frame else None,
@@ -72,7 +73,7 @@ def table_of(file: TableFile, features: TableFeatures, group_column: str | None 
         "group": group_column,
     }
     if file.points is None:
-        points, names = features.in_units(frame), features.get_feature_names_out().tolist()
+        points, names = np.empty((len(frame), 0)), features.get_feature_names_out().tolist()
     else:
         points, names = file.points, [f"x{i}" for i in range(file.points.shape[1])]
     try:

@@ -390,7 +390,7 @@ class TextCoder(Coder):
 
 _GRAMS: dict[str, Any] = {"analyzer": "char_wb", "ngram_range": (3, 4), "lowercase": True}
 
-CODERS: dict[str, Any] = {
+_CODERS: dict[str, Any] = {
     "number": NumberCoder,
     "category": CategoryCoder,
     "yes/no": CategoryCoder,
@@ -399,9 +399,22 @@ CODERS: dict[str, Any] = {
 }
 
 
+CODED = tuple(_CODERS)  # roles of columns that become coordinates
+
+
+def learn_coder(values: Values, name: str, role: str, scaling: str) -> Coder:
+    """How the column of this name and role becomes coordinates."""
+    if scaling != "robust":
+        return NumberCoder.learn_plain(values, name, standardize=scaling == "standard")
+    coder: Coder = _CODERS[role].learn(values, name)
+    if not isinstance(coder, CategoryCoder):  # whose mean is zero
+        coder.mean = np.nanmean(coder.code(values, f"Column {name!r}"), axis=0).tolist()
+    return coder
+
+
 def coder_of(document: dict[str, Any]) -> Coder:
     """A coder from what `as_dict` wrote."""
-    named, fields = {kind.__name__: kind for kind in CODERS.values()}, dict(document)
+    named, fields = {kind.__name__: kind for kind in _CODERS.values()}, dict(document)
     try:
         return named[fields.pop("coder")](**fields)
     except (KeyError, TypeError) as error:

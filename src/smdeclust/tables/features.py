@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import frugal, optional
-from smdeclust.tables.coding import CODERS, CategoryCoder, Coder, NumberCoder, coder_of, some
+from smdeclust.tables.coding import CODED, CategoryCoder, Coder, coder_of, learn_coder, some
 from smdeclust.tables.roles import Guess, check_roles, guess_roles
 from smdeclust.tables.values import Columns, Values
 
@@ -95,23 +95,36 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         """
         del y
         with frugal():
-            columns = self.fit_roles(X, only)
-            for name, values in columns.items():
-                self._learn(name, values, named=name in self._named)
-            if not self._coders and self.scaling == "robust":
-                for name in (name for name, role in self.roles_.items() if role == "text"):
-                    self._learn(name, columns[name], named=True)
-                    self.reasons_[name] += "; there is nothing else to compare"
+            self._fit(X, only)
+        return self
+
+    def fit_transform(
+        self, X: Any, y: Any = None, *, only: Sequence[str] | None = None
+    ) -> np.ndarray:
+        """Fit, and return the coordinates of the same table; the arguments are those of `fit`."""
+        del y
+        with frugal():
+            return self._filled(self._fit(X, only), X)
+
+    def _fit(self, X: Any, only: Sequence[str] | None) -> Columns:
+        columns = self.fit_roles(X, only)
+        for name, role in self.roles_.items():
+            if role in CODED:
+                self._learn(name, columns[name], named=name in self._named)
+        if not self._coders and self.scaling == "robust":
+            for name in (name for name, role in self.roles_.items() if role == "text"):
+                self._learn(name, columns[name], named=True)
+                self.reasons_[name] += "; there is nothing else to compare"
         if not self._coders:
-            listed = "; ".join(f"{name}: {self.roles_[name]} ({self.reasons_[name]})"
-                               for name in list(columns)[:10])  # fmt: skip
+            listed = "; ".join(f"{name}: {role} ({self.reasons_[name]})"
+                               for name, role in list(self.roles_.items())[:10])  # fmt: skip
             raise InvalidInputError(
                 f"No column can be used as a feature: {listed}. Give one another role, such as "
                 "number or category."
             )
-        return self
+        return columns
 
-    def fit_roles(self, X: Any, only: Sequence[str] | None = None) -> Mapping[str, Values]:
+    def fit_roles(self, X: Any, only: Sequence[str] | None = None) -> Columns:
         """Give each column a role, without learning scales, and return the values by column."""
         if self.scaling not in _SCALINGS:
             raise InvalidInputError(
@@ -123,9 +136,9 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                 f"The table has {len(frame)} rows and {frame.shape[1]} columns, so there is "
                 "nothing to learn from."
             )
-        given = check_roles(self.roles, list(frame.columns))
-        columns = Columns(frame)
-        self._decimal, names = columns.decimal, list(columns)
+        columns, names = Columns(frame), list(frame.columns)
+        given = check_roles(self.roles, names)
+        self._decimal = columns.decimal
         guesses = guess_roles(columns) | {
             name: Guess(role, "as you said") for name, role in given.items()
         }
@@ -152,22 +165,12 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         role = self.roles_[name]
         if role == "text" and not named:
             self.done_[name] = "not used; give it the role text to use it"
-        elif role not in CODERS:
-            return
         elif not values.column.notna().any():
             self.done_[name] = "no values, so not used"
         elif self.scaling != "robust" and values.kind != "numbers" and role != "number":
             self.done_[name] = "not used: this scaling uses only numbers"
         else:
-            if self.scaling != "robust":
-                standardize = self.scaling == "standard"
-                coder = NumberCoder.learn_plain(values, name, standardize=standardize)
-            else:
-                coder = CODERS[role].learn(values, name)
-                if not isinstance(coder, CategoryCoder):  # whose mean is zero
-                    coordinates = coder.code(values, f"Column {name!r}")
-                    coder.mean = np.nanmean(coordinates, axis=0).tolist()
-            self._coders[name] = coder
+            self._coders[name] = coder = learn_coder(values, name, role, self.scaling)
             missing = int(values.column.isna().sum())
             filled = f"; {missing:,} missing, placed at the mean" if missing else ""
             self.done_[name] = coder.done + values.order + filled
@@ -178,7 +181,11 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         Columns that are not used may be missing, and additional columns are ignored. A category
         that was not seen in the fit counts as missing, with a warning.
         """
-        columns = self._used(X)
+        with frugal():
+            return self._filled(self._used(X), X)
+
+    def _filled(self, columns: Columns, X: Any) -> np.ndarray:
+        """The coordinates, with means where values are missing."""
         found = self._coordinates(columns, lambda coder: coder.code)
         gaps = np.isnan(found)
         if gaps.any():
@@ -193,7 +200,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                 ids = frame.get(self.id_column_, frame.index).to_numpy()[unknown]
                 said.append(f"no value is known in these rows: {some(ids)}")
             if any(said):
-                warnings.warn("; ".join(filter(None, said)), stacklevel=3)
+                warnings.warn("; ".join(filter(None, said)), stacklevel=4)
             np.copyto(found, np.concatenate([c.mean for c in self._coders.values()]), where=gaps)
         return found
 
@@ -203,7 +210,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         Numbers stay as they are (a missing one becomes the median), the values of a category become
         0 and 1, and dates become years.
         """
-        return self._coordinates(self._used(X), lambda coder: coder.units)
+        with frugal():
+            return self._coordinates(self._used(X), lambda coder: coder.units)
 
     def _used(self, X: Any) -> Columns:
         """The columns of a table that become coordinates."""
@@ -216,22 +224,21 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                 f"{self.roles_[missing[0]]} in fit. It has "
                 f"{', '.join(map(str, list(frame.columns)[:20]))}."
             )
-        used = frame[list(self._coders)]
         day_first = {n: getattr(coder, "day_first", {}) for n, coder in self._coders.items()}
-        return Columns(used, self._decimal, day_first)
+        return Columns(frame[list(self._coders)], self._decimal, day_first)
 
     def _coordinates(self, columns: Columns, way: Callable[[Coder], Any]) -> np.ndarray:
-        found, at = np.empty((columns.n_rows, len(self.get_feature_names_out()))), 0
-        with frugal():
-            for name, coder in self._coders.items():
-                width = len(coder.names)
-                found[:, at : at + width] = way(coder)(columns[name], f"Column {name!r}")
-                at += width
+        found, at = np.empty((len(columns.frame), len(self.get_feature_names_out()))), 0
+        for name, coder in self._coders.items():
+            width = len(coder.names)
+            found[:, at : at + width] = way(coder)(columns[name], f"Column {name!r}")
+            at += width
         return found
 
     def gaps(self, X: Any) -> np.ndarray:
         """Return a mask of the rows with a missing value in a used column, to drop them."""
-        return np.any([values.column.isna() for values in self._used(X).values()], axis=0)
+        columns = self._used(X)
+        return np.any([columns[name].column.isna() for name in self._coders], axis=0)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the coordinates: the column, or the column and one of its values."""

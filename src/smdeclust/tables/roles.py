@@ -85,7 +85,7 @@ def guess_roles(columns: Mapping[str, Values]) -> dict[str, Guess]:
     A column is a class only by its name, and only one is: the last of them.
     """
     found = {name: guess_role(values, name) for name, values in columns.items()}
-    names = {name.lower() for name in columns}
+    names = {name.lower() for name in found}
     classes = [name for name, guess in found.items() if guess.role == "class"]
     for name in classes:
         if name != classes[-1] or (name.lower() == "y" and "x" in names):

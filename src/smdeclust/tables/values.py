@@ -242,20 +242,20 @@ class Columns(Mapping[str, Values]):
     def __init__(
         self, frame: DataFrame, unclear: str = ".", day_first: Mapping[str, DayFirst] | None = None
     ) -> None:
-        self._frame, self.n_rows, self._day_first = frame, len(frame), day_first or {}
+        self.frame, self._day_first = frame, day_first or {}
         text = [frame[name] for name in frame if frame[name].dtype.kind not in "biufcmM"]
         cells = (cell for column in text for cell in column.iloc[:_LOOK])
         # (`attrs` may have the mark of the file that the frame comes from.)
         self.decimal = decimal_mark(cells, str(frame.attrs.get("decimal", unclear)))
 
     def __getitem__(self, name: str) -> Values:
-        return values_of(self._frame[name], self.decimal, self._day_first.get(name))
+        return values_of(self.frame[name], self.decimal, self._day_first.get(name))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._frame.columns)
+        return iter(self.frame.columns)
 
     def __len__(self) -> int:
-        return self._frame.shape[1]
+        return self.frame.shape[1]
 
 
 def as_moments(words: Series, decimal: str = ".", day_first: DayFirst | None = None) -> Values:
