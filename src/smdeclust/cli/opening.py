@@ -1,6 +1,7 @@
 """Data and pairs, read and prepared as the options say, and the notes about them."""
 
 import re
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -233,10 +234,11 @@ def _read_pairs(data: Inputs, pair_paths: list[Path] | None, reading: Reading, b
     if not pair_paths:
         known = Constraints(ids=ids, n_points=n_points)
     else:
-        options, words = reading.pair_options(), COMMAND_LINE
+        options = reading.pair_options()
+        about_kind: Any = nullcontext()
         if table.groups is not None:
-            options["kind"], words = None, {**COMMAND_LINE, "kind": _SAY_KIND}
-        with use_words(words):
+            options["kind"], about_kind = None, use_words({**COMMAND_LINE, "kind": _SAY_KIND})
+        with about_kind:
             known = Constraints.read(list(pair_paths), ids=ids, n_points=n_points, **options)
     if table.groups is not None:
         if reading.kind is None:

@@ -240,10 +240,12 @@ class Constraints(Store):
         """
         from smdeclust.io import read_constraints  # a room above: see pyproject.toml
 
-        new = cls(ids=ids, n_points=n_points)
-        names: Any = None if by_row else new.ids
-        found = read_constraints(path, n_points=new.n_points, ids=names, **options)
-        return found._with(ids=new.ids, n_points=new.n_points)
+        if ids is not None:
+            empty = cls(ids=ids, n_points=n_points)
+            ids, n_points = empty.ids, empty.n_points
+        names = None if by_row else ids
+        found = read_constraints(path, n_points=n_points, ids=names, **options)
+        return found._with(ids=ids, n_points=n_points)
 
     def write(self, path: Any, *, format: str | None = None, by_row: bool = False) -> None:
         """Write the pairs as ``json``, ``csv`` or ``links`` (by the extension of the file).

@@ -6,8 +6,7 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import dask_blocks
-from smdeclust.points.dask_arrays import as_dask_array
-from smdeclust.points.validation import as_weights
+from smdeclust.points.validation import as_dask_array, as_weights
 
 
 def lazy_predict(X: Any, cluster_centers: np.ndarray, names: np.ndarray | None = None) -> Any:

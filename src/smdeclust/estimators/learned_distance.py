@@ -16,8 +16,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import search_all
 from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
-from smdeclust.points.dask_arrays import as_dask_array
-from smdeclust.points.validation import as_weights
+from smdeclust.points.validation import as_dask_array, as_weights
 from smdeclust.problem import Problem
 from smdeclust.structure.groups import contract
 from smdeclust.structure.pairs import as_pairs

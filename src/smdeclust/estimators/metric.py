@@ -19,8 +19,7 @@ from smdeclust.local_search.limits import is_past
 from smdeclust.points import is_dask
 from smdeclust.points.centers import cluster_means
 from smdeclust.points.choose import fits_contracted
-from smdeclust.points.dask_arrays import as_dask_array
-from smdeclust.points.validation import as_weights
+from smdeclust.points.validation import as_dask_array, as_weights
 from smdeclust.views import HeldOut, folds, kept_as_hard
 
 # Of a limit on time, what learning may take; the clustering gets the rest.

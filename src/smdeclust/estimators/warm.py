@@ -52,6 +52,17 @@ def new_numbers(
     return linear_sum_assignment(cost)[1]
 
 
+def renumber(labels: Any, number: np.ndarray) -> Any:
+    """Labels k become ``number[k]``; a Dask array stays one."""
+    if is_dask(labels):
+        return labels.map_blocks(_look_up, number, dtype=number.dtype)
+    return number[labels]
+
+
+def _look_up(labels: np.ndarray, number: np.ndarray) -> np.ndarray:
+    return np.asarray(number[labels])
+
+
 def as_earlier(init: Any, problem: Any) -> Earlier:
     """Return what `init` stands for: (N,) labels of the points, -1 where unknown; (K, d) centers;
     or an estimator with ``cluster_centers_``."""

@@ -9,9 +9,7 @@ from scipy.sparse import csr_array, issparse
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.arrays import BlockPoints, DensePoints
-from smdeclust.points.dask_arrays import as_dask_array, is_dask
 from smdeclust.points.stored import Points
-from smdeclust.points.validation import as_points
 from smdeclust.structure.groups import Coupling
 
 # Numbers in X from which on it is not copied (32 MiB in float64).
@@ -19,17 +17,6 @@ TOO_MANY_TO_COPY = 2**22
 
 # data, coupling, weights -> storage
 Storage = Callable[[Any, Coupling, "np.ndarray | None"], Points]
-
-
-def admit(X: Any) -> Any:
-    """The points, validated: an array, a CSR matrix or a Dask array."""
-    if is_dask(X):
-        return as_dask_array(X)
-    if not issparse(X):
-        return as_points(X)
-    from smdeclust.points.sparse_validation import as_sparse_points
-
-    return as_sparse_points(X)
 
 
 def fits_contracted(shape: tuple[int, ...]) -> bool:

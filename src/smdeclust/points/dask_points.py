@@ -43,7 +43,7 @@ class DaskLabels:
 
 
 class DaskPoints(Points):
-    """A Dask array of chunks of whole rows (see ``dask_arrays``), on workers; it is read twice."""
+    """A Dask array of chunks of whole rows (see ``validation``), on workers; it is read twice."""
 
     def __init__(
         self, X: Any, coupling: Coupling, sample_weight: np.ndarray | None, cluster: Cluster

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.points.choose import Storage, admit, store
+from smdeclust.points.choose import Storage, store
 from smdeclust.points.lanes import filled_up, side_by_side
 from smdeclust.points.stored import Points
-from smdeclust.points.validation import as_weights
+from smdeclust.points.validation import admit, as_weights
 from smdeclust.structure.graph import PairGraph, SoftPairs
 from smdeclust.structure.quotas import Quota
 from smdeclust.structure.structure import Structure
@@ -110,7 +110,7 @@ class Problem(Structure):
         deadline
             When to stop checking whether constraints can hold (by ``time.perf_counter()``).
         valid
-            Whether `X` is as ``smdeclust.points.choose.admit`` returns it.
+            Whether `X` is as ``smdeclust.points.validation.admit`` returns it.
 
         Raises
         ------
