@@ -1,5 +1,9 @@
 """The few exception types of the library: each says what was wrong, where, and what to do."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -9,6 +13,20 @@ class SMDEClustError(Exception):
 
 class InvalidInputError(SMDEClustError, ValueError):
     """The data, the pairs or a parameter cannot be used as given."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """What rows are called in a sentence: by their numbers, or by their ids."""
+
+    ids: Any = None
+
+    def __call__(self, *rows: int | str, noun: str = "", joint: str = ", ", most: int = 8) -> str:
+        """These rows (or dots), the first ones of many; numbers follow the `noun`."""
+        known, shown = self.ids is not None, [*rows[:most], *["..."] * (len(rows) > most)]
+        words = [row if isinstance(row, str) else repr(str(self.ids[row])) if known else str(row)
+                 for row in shown]  # fmt: skip
+        return joint.join(words) if known or not noun else f"{noun} {joint.join(words)}"
 
 
 class InfeasibleConstraintsError(SMDEClustError, ValueError):
@@ -31,10 +49,24 @@ class InfeasibleConstraintsError(SMDEClustError, ValueError):
         ``cannot_link``, the pairs of each contradiction.
     """
 
-    def __init__(self, message: str, reason: str, details: dict[str, Any] | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        message: str | Callable[[Names], str],
+        reason: str,
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message(Names()) if callable(message) else message)
+        self._sentence = message
         self.reason = reason
         self.details = details or {}
+
+    def by_id(self, ids: Any) -> InfeasibleConstraintsError:
+        """The same with the ids of rows in place of their numbers, where it names any."""
+        if ids is None or not callable(self._sentence):
+            return self
+        named = (self.details[name] for name in ("path", "pair", "rows") if name in self.details)
+        details = {**self.details, "ids": [str(ids[int(row)]) for row in next(named, ())]}
+        return InfeasibleConstraintsError(self._sentence(Names(ids)), self.reason, details)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.args[0], self.reason, self.details)

@@ -18,7 +18,7 @@ from smdeclust.io.pair_forms import header_of
 from smdeclust.io.table_file import records
 from smdeclust.structure import Structure
 from smdeclust.structure.groups import contract
-from smdeclust.structure.pairs import by_id, count_broken
+from smdeclust.structure.pairs import count_broken
 
 # For the search for all contradictions and the least repair.
 _SECONDS = 30.0
@@ -113,9 +113,7 @@ def require_possible(X: Any, k: int, pairs: Any, sizes: dict[str, Any]) -> None:
     try:
         Structure.build(len(X), k, pairs.must_link, pairs.cannot_link, quotas=pairs.quotas, **sizes)
     except InfeasibleConstraintsError as error:
-        if pairs.ids is not None:
-            error.args = (by_id(str(error), pairs.ids),)
-        raise
+        raise error.by_id(pairs.ids) from error
 
 
 def examine(inputs: opening.Inputs, k: int, found: Any, seed: int, update: Any) -> dict[str, Any]:

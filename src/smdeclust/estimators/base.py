@@ -36,7 +36,6 @@ from smdeclust.points.validation import as_points, as_sparse_points, as_weights
 from smdeclust.problem import Problem
 from smdeclust.structure.bounds import SizeBounds
 from smdeclust.structure.graph import SoftPairs
-from smdeclust.structure.pairs import by_id
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -49,18 +48,12 @@ def deadline_after(seconds: float | None) -> float | None:
     return None if seconds is None else time.perf_counter() + seconds
 
 
-def _with_ids(error: InfeasibleConstraintsError, X: Any, known: Any) -> InfeasibleConstraintsError:
-    """The same error with ids in place of rows: of the constraints, or the index of a frame."""
+def _ids_of(X: Any, known: Any) -> Any:
+    """The ids of the rows: of the constraints, or the index of a frame that is no integers."""
     ids, index = getattr(known, "ids", None), getattr(X, "index", None)
     if ids is None and getattr(getattr(index, "dtype", None), "kind", "i") not in "iu":
         ids = index
-    places: list[Any] = [error.details.get(name) for name in ("path", "pair", "rows")]
-    rows = list(next((each for each in places if each is not None), []))
-    if ids is None or not rows or "ids" in error.details:  # (said by a fit within this one)
-        return error
-    names = [str(ids[int(row)]) for row in rows]
-    details = {**error.details, "ids": names}
-    return InfeasibleConstraintsError(by_id(str(error), ids), error.reason, details)
+    return ids
 
 
 def all_or_nothing(fit: Fit) -> Fit:
@@ -82,7 +75,7 @@ def all_or_nothing(fit: Fit) -> Fit:
             vars(self).update(before)
             if isinstance(error, InfeasibleConstraintsError):
                 X = args[0] if args else kwargs.get("X")
-                named = _with_ids(error, X, kwargs.get("constraints"))
+                named = error.by_id(_ids_of(X, kwargs.get("constraints")))
                 if named is not error:
                     raise named from error
             raise

@@ -13,7 +13,7 @@ from smdeclust.constraints.store import KINDS
 from smdeclust.structure.graph import cannot_link_graph
 from smdeclust.structure.groups import contract
 from smdeclust.structure.pairs import as_pairs, count_broken
-from smdeclust.structure.rejections import reject_contradictions, reject_self_cannot_links
+from smdeclust.structure.rejections import reject_contradictions
 from smdeclust.views.scene import kept_as_hard
 
 
@@ -29,7 +29,6 @@ class Known:
         self.n_answers = np.bincount(ends, minlength=n_points)  # about each row
         self.n_linked, self.n_compound = grouping.n_linked, grouping.n_compound
         edges = grouping.of_point[cannot_link]
-        reject_self_cannot_links(cannot_link)
         reject_contradictions(edges, must_link, cannot_link)
         self._indptr, self._indices = cannot_link_graph(edges, grouping.n_linked)
 

@@ -1,6 +1,5 @@
 """Pairs and numbers as people give them -> validated arrays."""
 
-import re
 from typing import Any
 
 import numpy as np
@@ -99,17 +98,6 @@ def in_words(values: Any) -> str:
     if len(set(some)) == 1:
         return some[0]
     return ", ".join(some[:8]) + (", ..." if len(some) > 8 else "")
-
-
-def by_id(said: str, ids: Any) -> str:
-    """A sentence with ids in place of the numbers of rows."""
-    more = r"(?:(?: - |, |; | and )(?:\d+|\.{3}))"
-    rows = rf"\brows? (\d+{more}*)|((?<=: )\d+{more}+|(?<=-link )\d+ - \d+)"
-
-    def name(row: re.Match[str]) -> str:
-        return repr(str(ids[int(row[0])])) if int(row[0]) < len(ids) else row[0]
-
-    return re.sub(rows, lambda found: re.sub(r"\d+", name, found[1] or found[2]), said)
 
 
 def broken_pairs(

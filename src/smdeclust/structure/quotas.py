@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
 
-from smdeclust.exceptions import InfeasibleConstraintsError
+from smdeclust.exceptions import InfeasibleConstraintsError, Names
 from smdeclust.structure.bounds import Bounds, SizeBounds
 from smdeclust.structure.groups import Coupling
 from smdeclust.structure.pairs import in_words, one_each
@@ -163,13 +164,15 @@ def _reject_large_group(quota: Quota, coupling: Coupling, high: float) -> None:
     if held[largest] > high:
         rows = [row for row in coupling.rows_of(largest) if quota.counts[row] > 0]
         _reject(
-            f"quota on {quota.name}: must-links join {held[largest]:g} of {quota.what} (rows "
-            f"{in_words(rows)}), and a cluster may hold {high:g}. high must be at least "
-            f"{held[largest]:g}; or remove must-links.",
+            lambda name: (
+                f"quota on {quota.name}: must-links join {held[largest]:g} of {quota.what} "
+                f"({name(*rows, noun='rows')}), and a cluster may hold {high:g}. high must be at "
+                f"least {held[largest]:g}; or remove must-links."
+            ),
             quota, rows=rows, nearest_high=float(held[largest]),
         )  # fmt: skip
 
 
-def _reject(message: str, quota: Quota, **details: Any) -> NoReturn:
+def _reject(message: str | Callable[[Names], str], quota: Quota, **details: Any) -> NoReturn:
     details |= {"name": quota.name, "value": quota.value}
     raise InfeasibleConstraintsError(message, reason="quota", details=details)

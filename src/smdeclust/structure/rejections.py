@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from smdeclust.exceptions import InfeasibleConstraintsError
+from smdeclust.exceptions import InfeasibleConstraintsError, Names
 from smdeclust.structure.bounds import Bounds, SizeBounds
-from smdeclust.structure.coloring import Verdict, find_coloring
+from smdeclust.structure.coloring import Coloring
 from smdeclust.structure.groups import Coupling, neighbors_of, path_between
 from smdeclust.structure.label_program import least_violation
 from smdeclust.structure.pairs import in_words
@@ -31,29 +32,38 @@ def reject_self_cannot_links(apart: np.ndarray) -> None:
     if len(loops):
         where, row = int(loops[0]), int(apart[loops[0], 0])
         _reject(
-            f"cannot_link: pair {where} says that row {row} must be apart from itself.",
+            lambda name: (
+                f"cannot_link: pair {where} says that {name(row, noun='row')} must be apart from "
+                "itself."
+            ),
             "self_cannot_link", pair=(row, row), position=where,
         )  # fmt: skip
 
 
 def reject_contradictions(edges: np.ndarray, together: np.ndarray, apart: np.ndarray) -> None:
+    """Raise an error if a cannot-link is between rows of one group: `edges` are the groups."""
     inside = np.flatnonzero(edges[:, 0] == edges[:, 1])
     if len(inside) == 0:
         return
+    reject_self_cannot_links(apart)
     where = int(inside[0])
     i, j = (int(v) for v in apart[where])
     path, _ = path_between(neighbors_of(together), i, j)
     shown = path if len(path) <= 12 else [*path[:6], "...", *path[-5:]]
     _reject(
-        f"cannot_link: pair {where} keeps rows {i} and {j} apart, but must-links join them: "
-        f"{' - '.join(map(str, shown))}. Remove that pair or one of these must-links.",
+        lambda name: (
+            f"cannot_link: pair {where} keeps {name(i, j, noun='rows', joint=' and ')} apart, but "
+            f"must-links join them: {name(*shown, joint=' - ', most=12)}. Remove that pair or one "
+            "of these must-links."
+        ),
         "must_link_path", pair=(i, j), position=where, path=path,
     )  # fmt: skip
 
 
-def reject_too_few_groups(n_filling: int, n_groups: int, n_points: int, n_clusters: int) -> None:
-    if n_filling >= n_clusters:
-        return
+def reject_too_few_groups(
+    n_filling: int, n_groups: int, n_points: int, n_clusters: int
+) -> NoReturn:
+    """Say that `n_filling` groups cannot fill K clusters."""
     why = "" if n_filling == n_groups else " with positive weight"
     _reject(
         f"n_clusters={n_clusters}, but the must-links leave fewer groups{why} of the "
@@ -63,30 +73,23 @@ def reject_too_few_groups(n_filling: int, n_groups: int, n_points: int, n_cluste
     )  # fmt: skip
 
 
-def reject_uncolorable(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    n_clusters: int,
-    coupling: Coupling,
-    deadline: float = np.inf,
-) -> np.ndarray | None:
-    """Raise an error if cannot-links are known to need more than K clusters; else some colors."""
-    result = find_coloring(indptr, indices, n_clusters, deadline=deadline)
-    if result.verdict is Verdict.INFEASIBLE:
-        assert result.witness is not None
-        rows = [coupling.rows_of(g)[0] for g in result.witness.tolist()]
-        shown = ", ".join(map(str, rows[:12])) + (", ..." if len(rows) > 12 else "")
-        reason, why = "no_coloring", (
-            f"The cannot-links among {len(rows)} groups of points cannot be kept with "
-            f"n_clusters={n_clusters}: every way to place them was tried."
+def reject_uncolorable(found: Coloring, n_clusters: int, coupling: Coupling) -> NoReturn:
+    """Say which cannot-links need more than K clusters."""
+    assert found.witness is not None
+    rows = [coupling.rows_of(g)[0] for g in found.witness.tolist()]
+    reason, why = "no_coloring", (
+        f"The cannot-links among {len(rows)} groups of points cannot be kept with "
+        f"n_clusters={n_clusters}: every way to place them was tried."
+    )  # fmt: skip
+    if found.is_clique:
+        reason, why = "clique", (
+            f"{len(rows)} groups of points are all cannot-linked to each other, which needs at "
+            f"least {len(rows)} clusters, not n_clusters={n_clusters}."
         )  # fmt: skip
-        if result.is_clique:
-            reason, why = "clique", (
-                f"{len(rows)} groups of points are all cannot-linked to each other, which needs at "
-                f"least {len(rows)} clusters, not n_clusters={n_clusters}."
-            )  # fmt: skip
-        _reject(f"{why} One point of each: {shown}.", reason, rows=rows, n_clusters=n_clusters)
-    return result.colors
+    _reject(
+        lambda name: f"{why} One point of each: {name(*rows, most=12)}.",
+        reason, rows=rows, n_clusters=n_clusters,
+    )  # fmt: skip
 
 
 # Entries of an integer program that is asked for a packing: more would take longer than that.
@@ -160,9 +163,11 @@ def reject_impossible_sizes(known: Structure) -> None:
     if largest >= 0 and of_group[largest] > bounds.high.max() + slack:
         size, rows = float(of_group[largest]), known.coupling.rows_of(largest)
         _reject(
-            f"Must-links join rows {in_words(rows)} into one group of {size:g} {unit}, more "
-            f"than the largest size_max of {bounds.high.max():g}. A size_max of {size:g} for one "
-            f"cluster, or fewer must-links, would work.",
+            lambda name: (
+                f"Must-links join {name(*rows, noun='rows')} into one group of {size:g} {unit}, "
+                f"more than the largest size_max of {bounds.high.max():g}. A size_max of {size:g} "
+                "for one cluster, or fewer must-links, would work."
+            ),
             "size_max_group", rows=rows, size=size, nearest_size_max=size,
         )  # fmt: skip
 
@@ -191,12 +196,13 @@ def _reject_unpackable(known: Structure, deadline: float) -> None:
         would.append(f"size_min={max(0.0, low - off):g}")
     if np.isfinite(high):
         would.append(f"size_max={high + off:g}")
-    shown = "; ".join(in_words(rows) for rows in several[:3])
-    _reject(
+    said = (
         f"The {n} groups that must stay whole{linked} cannot be packed into clusters of size "
         f"{in_words(bounds.low)} to {in_words(bounds.high)}: some cluster is off by at least "
-        f"{off:g}. Bounds that would work: {' with '.join(would)}. The largest groups are "
-        f"rows {shown}.",
+        f"{off:g}. Bounds that would work: {' with '.join(would)}. The largest groups are"
+    )
+    _reject(
+        lambda name: f"{said} {'; '.join(name(*rows, noun='rows') for rows in several[:3])}.",
         "size_packing", groups=several, off_by=off,
         nearest_size_min=max(0.0, float(low) - off), nearest_size_max=float(high) + off,
     )  # fmt: skip
@@ -235,5 +241,5 @@ def _largest_first(known: Structure) -> np.ndarray:
     return np.where(label >= 0, label, np.arange(known.n_groups) % k)
 
 
-def _reject(message: str, reason: str, **details: Any) -> NoReturn:
+def _reject(message: str | Callable[[Names], str], reason: str, **details: Any) -> NoReturn:
     raise InfeasibleConstraintsError(message, reason=reason, details=details)

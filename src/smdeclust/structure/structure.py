@@ -11,6 +11,7 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.bounds import Bounds, SizeBounds
+from smdeclust.structure.coloring import Verdict, find_coloring
 from smdeclust.structure.graph import (
     PairGraph,
     SoftPairs,
@@ -25,7 +26,6 @@ from smdeclust.structure.rejections import (
     find_packing,
     reject_closed_clusters,
     reject_contradictions,
-    reject_self_cannot_links,
     reject_too_few_groups,
     reject_uncolorable,
 )
@@ -113,14 +113,14 @@ class Structure:
         all hard pairs. `colorable`: these were checked before. After the `deadline` of
         ``time.perf_counter()`` the search for first labels continues briefly; explanations stop.
         """
-        reject_self_cannot_links(apart)
         if soft is not None:
             soft.reject_overflow()
             soft = soft if len(soft) else None
         linked = apart if soft is None else np.concatenate([apart, soft.pairs])
         coupling = Coupling.of_pairs(n_points, together, linked)
         edges = coupling.groups_of(apart)
-        reject_contradictions(edges, together, apart)
+        if (edges[:, 0] == edges[:, 1]).any():
+            reject_contradictions(edges, together, apart)
         _reject_unfillable(coupling, weight, n_clusters)
         if quotas and bounds is None:
             bounds = SizeBounds(np.ones(n_clusters), np.full(n_clusters, np.inf))
@@ -134,7 +134,10 @@ class Structure:
             colors[coupling.groups] = labels[coupling.rows]
         elif not colorable:
             until = max(deadline, time.perf_counter() + FIRST_SECONDS)
-            colors = reject_uncolorable(indptr, indices, n_clusters, coupling, until)
+            found = find_coloring(indptr, indices, n_clusters, deadline=until)
+            if found.verdict is Verdict.INFEASIBLE:
+                reject_uncolorable(found, n_clusters, coupling)
+            colors = found.colors
         if bounds is not None and not again:
             bounds = _fillable(bounds, weight)
         known = Structure(
@@ -344,4 +347,5 @@ def _reject_unfillable(coupling: Coupling, weight: np.ndarray | None, n_clusters
     if weight is not None:
         lone = np.count_nonzero(weight) - np.count_nonzero(weight[coupling.rows])
         n_filling = int(lone + np.count_nonzero(weights))
-    reject_too_few_groups(n_filling, coupling.n_groups, coupling.n_points, n_clusters)
+    if n_filling < n_clusters:
+        reject_too_few_groups(n_filling, coupling.n_groups, coupling.n_points, n_clusters)

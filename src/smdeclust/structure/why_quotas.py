@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.exceptions import InfeasibleConstraintsError
+from smdeclust.exceptions import InfeasibleConstraintsError, Names
 from smdeclust.structure.label_program import LabelProgram
 from smdeclust.structure.pairs import in_words
 from smdeclust.structure.quotas import RATIOS, Quota
@@ -48,11 +48,13 @@ def reject_quotas_together(known: Any, deadline: float = np.inf) -> None:
     and_pairs = "" if not pairs else " and the pairs" if beside else " together with the pairs"
     words = [f"No clustering keeps the quota on {names}{beside}{and_pairs}."]
     words += [f"{_need(quota, known.n_clusters)}." for quota in quotas]
-    named = [case.named(position) for position in pairs]
-    if pairs:
-        more = f"; and {len(named) - SHOWN} more" if len(named) > SHOWN else ""
-        shown = "; ".join(f"{kind.replace('_', '-')} {i} - {j}" for kind, i, j in named[:SHOWN])
-        words.append(f"These pairs prevent it: {shown}{more}.")
+    named, advice = [case.named(position) for position in pairs], ""
+
+    def in_the_way(name: Names) -> str:
+        shown = [f"{kind.replace('_', '-')} {name(i, j, joint=' - ')}" for kind, i, j in named]
+        more = [f"and {len(named) - SHOWN} more"] if len(named) > SHOWN else []
+        return f" These pairs prevent it: {'; '.join(shown[:SHOWN] + more)}." if named else ""
+
     if would:
         each = "; ".join(
             f"{side}={in_words(bound)} for {quota.what}"
@@ -60,9 +62,9 @@ def reject_quotas_together(known: Any, deadline: float = np.inf) -> None:
             for quota, side, bound in would
         )
         which = "This" if len(would) == 1 else "Each of these" if alone else "Together these"
-        words.append(f"{which} would work: {each}.")
+        advice = f" {which} would work: {each}."
     raise InfeasibleConstraintsError(
-        " ".join(words),
+        lambda name: f"{' '.join(words)}{in_the_way(name)}{advice}",
         reason="quotas",
         details={
             "quotas": [(quota.name, quota.value) for quota in quotas],
