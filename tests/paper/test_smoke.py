@@ -26,7 +26,15 @@ def test_smoke_scale_end_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ours = [row for row in rows if "MDE" in row["method"] and row["configuration"] != "none"]
     assert all(row["broken_must_links"] == row["broken_cannot_links"] == 0 for row in ours)
     text = result.report.read_text(encoding="utf-8")
-    for heading in ("What was run", "What agrees", "Table 2", "Table 3", "Table 4", "left out"):
+    for heading in (
+        "Summary",
+        "What was run",
+        "How to read",
+        "Table 2",
+        "Table 3",
+        "Table 4",
+        "left out",
+    ):
         assert heading in text
     assert "sklearn-iris with generated pairs is used" in text
     assert "banana" in text

@@ -138,7 +138,7 @@ def test_table_2_by_hand() -> None:
         ("0.00", "0.00"),
         ("100.00", "100.00"),
         ("28.57", "28.57"),
-        ("7 x 3", ""),
+        ("7 × 3", ""),
     ]
 
 
@@ -152,7 +152,7 @@ def test_table_3_by_hand() -> None:
         rows[run.key] = row(best * (1.01 if run.configuration == "ml_0_cl_50_0" else 1.0))
         if run.method.name == "exact":
             rows[run.key] = row(best, seconds=4.0, stop_reason="optimal")
-    first = exact_table(plan, rows, "SMDEClust").rows[0]
+    first = exact_table(plan, rows, "SG-MDE").rows[0]
     assert [cell.ours() for cell in first.values()] == [
         "iris",
         "96.67",
@@ -167,9 +167,11 @@ def test_table_3_by_hand() -> None:
         "1.000",
         "4.0",
         "30 of 30",
-        "30 x 5",
+        "30 × 5",
     ]
-    assert first["O.F.: %S"].paper == 100.0
+    assert first["Objective: %S"].paper == 100.0
+    default = exact_table(plan, rows, "SMDEClust").rows[0]["Objective: %S"]
+    assert (default.ours(), default.paper) == ("96.67", None)  # the paper has no such method
 
 
 def test_table_4_counts_only_where_the_rival_is_feasible() -> None:
@@ -227,12 +229,12 @@ def test_profiles_are_written_as_png_and_svg(tmp_path: Path) -> None:
     }
     values = values_by_run(plan, rows)
     assert len(values["objective"]["SG-MDE"]) == 18 * 2
-    first = [path.read_bytes() for path in write_profiles(values, tmp_path / "p", "Title")]
+    first = [path.read_bytes() for path in write_profiles(values, tmp_path / "p")]
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["p.png", "p.svg"]
-    again = write_profiles(values, tmp_path / "p", "Title")
+    again = write_profiles(values, tmp_path / "p")
     assert [path.read_bytes() for path in again] == first
     nothing = values_by_run(plan, {})
-    assert write_profiles(nothing, tmp_path / "q", "Title") == []
+    assert write_profiles(nothing, tmp_path / "q") == []
 
 
 @pytest.mark.parametrize("name", ["iris", "glass", "ECG5000"])

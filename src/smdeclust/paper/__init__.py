@@ -1,9 +1,9 @@
-"""The paper's experiments: plan, run (resumable), store, tables and figures.
+"""Run the experiments of Mansueto and Schoen (2024), or your own, and report the results.
 
-A plan is data (`plan`, `paper`); `runner` carries its runs out in processes and writes a row for
-each to an SQLite file (`store`); `tables`, `claims` and `report` read those rows.
+A plan lists what to run (`plan`, `paper`). `runner` executes it in several processes, and stores
+the result of each run in an SQLite file (`store`). `tables`, `claims` and `report` read this file.
 
-To run the paper again, or one's own method beside the paper's::
+This runs an experiment of the paper, and then compares your own method with the default::
 
     from smdeclust.paper import METHODS, Data, Method, Part, Plan, run_paper, run_plans
 

@@ -1,4 +1,4 @@
-"""The doors of this room: run the paper's experiments, or your own plans, and report."""
+"""Run the paper's experiments, or your own plans, and write the report."""
 
 import logging
 import sys
@@ -22,16 +22,16 @@ REPORT_NAME = "reproduction.md"
 
 @dataclass(frozen=True)
 class PaperResult:
-    """What `run_paper` and `run_plans` return.
+    """The result of `run_paper` and `run_plans`.
 
     Attributes
     ----------
     progress
-        Rows that existed before, rows written now, runs left.
+        The numbers of runs that were stored ``before``, that ended ``now``, and that are ``left``.
     skipped
-        For each experiment, what its scale or missing data left out.
+        What each experiment leaves out, and why.
     store, report
-        The files.
+        The SQLite file with the runs, and the Markdown file with the report.
     """
 
     progress: Progress
@@ -50,28 +50,28 @@ def run_paper(
     budget: float | None = None,
     retry: bool = False,
 ) -> PaperResult:
-    """Run the paper's experiments and write their tables and figures.
+    """Run the paper's experiments, and write a report with tables and figures.
 
-    Run it again with the same folder to continue after an interruption.
+    Every run is stored when it ends. To continue after an interruption, call the function again
+    with the same folder.
 
     Parameters
     ----------
     experiments
-        Some of ``violations``, ``variants``, ``synthetic``, ``large``, ``exact``, ``soft``; None
-        for all.
+        Names from ``"exact"``, ``"soft"``, ``"synthetic"``, ``"large"``, ``"variants"`` and
+        ``"violations"``. By default, all experiments are run.
     scale
-        ``smoke``, ``small`` or ``paper``.
+        ``"smoke"`` (about a minute), ``"small"`` (about 15 minutes) or ``"paper"`` (hours).
     out
-        Folder for the results: ``runs.sqlite`` with one row per run, ``reproduction.md`` and the
-        tables and figures beside it.
+        The folder for the stored runs (``runs.sqlite``) and the report (``reproduction.md``).
     jobs
-        Number of processes; by default one per core.
+        The number of processes. By default, one per core.
     progress
-        Whether to show a progress bar in a terminal.
+        Whether to show a progress bar.
     budget
-        Seconds after which the runs stop; the next call continues with the rest.
+        Stop after this many seconds. The next call continues with the remaining runs.
     retry
-        Whether to repeat runs that failed or reached their limit before.
+        Whether to repeat runs that failed or reached their time limit.
     """
     plans = without_missing_data([paper_plan(name, scale) for name in experiments or EXPERIMENTS])
     return run_plans(plans, scale, out, jobs, progress, budget=budget, retry=retry)
@@ -87,9 +87,10 @@ def run_plans(
     budget: float | None = None,
     retry: bool = False,
 ) -> PaperResult:
-    """Run plans of any kind; the arguments are those of `run_paper`.
+    """Run your own experiments, and write a report with tables and figures.
 
-    The docstring of `smdeclust.paper` has an example with your own method and your own data.
+    The docstring of `smdeclust.paper` has an example. The parameters after `plans` are those of
+    `run_paper`, where `scale` may be any name.
     """
     folder = Path(out)
     runs = in_order(plans)

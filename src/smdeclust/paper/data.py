@@ -32,7 +32,7 @@ STAND_INS = {"iris": "sklearn-iris", "wine": "sklearn-wine"}
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Points, the number of clusters, pairs, and classes if they are known."""
+    """A clustering problem: points, number of clusters, pairs, and classes if they are known."""
 
     X: NDArray[np.float64]
     n_clusters: int

@@ -80,7 +80,7 @@ _LARGEST = tuple(name for name in SET3 if name not in _UP_TO_5000)
 
 EXPERIMENTS = {
     "violations": Experiment(
-        "Pairs broken without constraints (Table 1)",
+        "Pairs that clustering without pairs breaks (Table 1)",
         ("iris", "wine", *SET3[:2]), (*SET1, *_QUICK, *SET3), (*SET1, *SET2, *SET3), (1, 3, 3),
         (
             # the best of our solver without pairs is, as far as one can tell, the global minimum
@@ -90,12 +90,12 @@ EXPERIMENTS = {
         ),
     ),
     "variants": Experiment(
-        "The variants of S-MDEClust",
+        "The four variants of S-MDEClust",
         ("iris",), _VARIANT_DATA, _VARIANT_DATA, (2, 2, 5),
         _first_seed_first((SG_MDE, S_MDE, SMG_MDE, SM_MDE), 32, 46),
     ),
     "synthetic": Experiment(
-        "Against heuristics on synthetic data (Table 2)",
+        "SG-MDE and two heuristics on synthetic data (Table 2)",
         SET3[:2], _UP_TO_2000, SET3, (1, 1, 3),
         (
             *_first_seed_first(_HEURISTICS, 30, 60, _UP_TO_5000),
@@ -103,7 +103,7 @@ EXPERIMENTS = {
         ),
     ),
     "large": Experiment(
-        "Against heuristics on large data sets",
+        "SG-MDE and two heuristics on large data",
         ("banana",), _QUICK, SET2, (1, 1, 3),
         tuple(
             piece  # cheap ones first
@@ -112,7 +112,7 @@ EXPERIMENTS = {
         ),
     ),
     "exact": Experiment(
-        "Against the exact method (Table 3)",
+        "SG-MDE and an exact method (Table 3)",
         ("iris", "wine"), SET1, SET1, (2, 2, 5),
         (
             _Piece((DEFAULT, SG_MDE), 10),
@@ -122,7 +122,7 @@ EXPERIMENTS = {
         ),
     ),
     "soft": Experiment(
-        "Against S-HG-MEANS (Table 4)",
+        "SG-MDE and S-HG-MEANS (Table 4)",
         ("iris",), _SOFT_DATA, _SOFT_DATA, (2, 2, 5),
         _first_seed_first((DEFAULT, SG_MDE, S_HG_MEANS), 20, 74),
     ),
@@ -130,14 +130,14 @@ EXPERIMENTS = {
 
 
 def paper_plan(experiment: str, scale: str = "paper") -> Plan:
-    """The plan of one of the paper's experiments.
+    """Return the plan of one of the paper's experiments.
 
     Parameters
     ----------
     experiment
-        One of ``violations``, ``variants``, ``synthetic``, ``large``, ``exact``, ``soft``.
+        ``"exact"``, ``"soft"``, ``"synthetic"``, ``"large"``, ``"variants"`` or ``"violations"``.
     scale
-        One of ``smoke``, ``small``, ``paper``.
+        ``"smoke"``, ``"small"`` or ``"paper"``.
     """
     if experiment not in EXPERIMENTS:
         raise InvalidInputError(

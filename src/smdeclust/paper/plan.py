@@ -19,18 +19,18 @@ NO_PAIRS = "none"
 
 @dataclass(frozen=True)
 class Method:
-    """A clustering method under one setting.
+    """A clustering method with its settings.
 
     Attributes
     ----------
     name
-        What tables and figures call it.
+        The name in tables and figures.
     factory
-        ``"module:function"``, importable wherever the package is. It is called as
-        ``function(n_clusters, seed, **settings)`` and returns an estimator with
+        The function that makes the estimator, as ``"module:function"``. It is called as
+        ``function(n_clusters, seed, **settings)``, and returns an estimator with
         ``fit(X, must_link=..., cannot_link=...)`` and ``labels_``.
     settings
-        Keyword arguments of the factory: numbers, strings, booleans, lists or None.
+        Keyword arguments for the function: numbers, strings, booleans, lists or None.
     """
 
     name: str
@@ -38,23 +38,24 @@ class Method:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def but(self, name: str, **settings: Any) -> Method:
-        """The same method under another name and with these settings changed."""
+        """Return the same method with another name and other settings."""
         return replace(self, name=name, settings={**self.settings, **settings})
 
 
 @dataclass(frozen=True)
 class Data:
-    """A data set with its constraint configurations.
+    """A data set with its configurations of pairs.
 
     Attributes
     ----------
     name
-        What tables call it.
+        The name in tables.
     configurations
-        Names of its configurations, each one instance of the problem.
+        The names of the configurations. Each is one set of pairs.
     loader
-        ``"module:function"``, called as ``function(name, configuration)``; returns an
-        `smdeclust.paper.Instance`. The configuration ``"none"`` has no pairs.
+        The function that loads the data, as ``"module:function"``. It is called as
+        ``function(name, configuration)``, and returns an `Instance`. The configuration ``"none"``
+        must have no pairs.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Run:
-    """One call of ``fit``: a method with a seed on one configuration of a data set."""
+    """A single fit: one method with one seed on one configuration of a data set."""
 
     method: Method
     dataset: str
@@ -97,21 +98,21 @@ class Run:
 
 @dataclass(frozen=True)
 class Part:
-    """The product of methods, data sets (with their configurations) and seeds.
+    """Every combination of some methods, configurations and seeds.
 
     Attributes
     ----------
     methods, data, seeds
-        The factors.
+        What is combined.
     time_limit
-        Seconds for one run; None for no limit.
+        The limit for one run, in seconds. None means no limit.
     priority
-        Parts with lower numbers are run first, across all plans.
+        Parts with lower numbers are run first, in all plans together.
     unconstrained
-        One run per data set and seed, without pairs; the broken pairs of every configuration are
-        counted instead.
+        Whether to run each method without pairs, once for each data set and seed. The result is
+        the number of pairs that it breaks in each configuration.
     reference
-        Whether its methods are only a reference for the others, outside the ranking.
+        Whether the methods serve only as a reference and are not ranked.
     """
 
     methods: tuple[Method, ...]
@@ -123,7 +124,7 @@ class Part:
     reference: bool = False
 
     def runs(self) -> list[Run]:
-        """All runs of this part, data set by data set."""
+        """Return all runs of this part, ordered by data set."""
         # the configuration of each run, and those whose broken pairs it counts
         cases: list[tuple[Data, str, tuple[str, ...]]] = [
             (data, configuration, data.configurations if self.unconstrained else ())
@@ -140,7 +141,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Skipped:
-    """Something that is in the paper and not in this plan."""
+    """A part of the paper's experiment that the plan leaves out, and the reason."""
 
     what: str
     reason: str
@@ -148,18 +149,18 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Plan:
-    """One experiment at one scale.
+    """An experiment: what to run, and what to leave out.
 
     Attributes
     ----------
     name
-        Short name, for ``--experiment``.
+        A short name, such as the one to pass to ``--experiment``.
     title
-        A heading.
+        The heading in the report.
     parts
-        What is run.
+        The parts, which contain the runs.
     skipped
-        What is left out of the paper's experiment, and why.
+        What the plan leaves out of the paper's experiment, with reasons.
     """
 
     name: str
@@ -168,25 +169,25 @@ class Plan:
     skipped: tuple[Skipped, ...] = ()
 
     def runs(self) -> list[Run]:
-        """All runs, each once, in the order of the parts."""
+        """Return all runs in the order of the parts, without duplicates."""
         return list({run.key: run for part in self.parts for run in part.runs()}.values())
 
     def compared_runs(self) -> list[Run]:
-        """The runs of methods that are compared with each other."""
+        """Return the runs of all methods except references."""
         return replace(self, parts=tuple(p for p in self.parts if not p.reference)).runs()
 
     def methods(self) -> list[str]:
-        """Names of the methods that are compared, each once, in order."""
+        """Return the names of all methods except references."""
         compared = [part for part in self.parts if not part.reference]
         return list(dict.fromkeys(method.name for part in compared for method in part.methods))
 
     def to_json(self) -> str:
-        """The plan as text; `from_json` reads it."""
+        """Return the plan as JSON text."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @staticmethod
     def from_json(text: str) -> Plan:
-        """Read what `to_json` wrote."""
+        """Read a plan from the text that `to_json` returns."""
         raw = json.loads(text)
         for part in raw["parts"]:
             part["methods"] = tuple(Method(**method) for method in part["methods"])

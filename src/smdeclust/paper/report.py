@@ -1,107 +1,185 @@
-"""The report: what was run, what agrees with the paper and what does not, tables and figures."""
+"""The report: a summary, what was run, and for each experiment what agrees, tables and a figure."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from smdeclust.io.write import write_bytes, write_text
 from smdeclust.paper.claims import Claim, check_claims
 from smdeclust.paper.plan import Plan
-from smdeclust.paper.results import TIE, Rows, is_feasible, values_by_instance, values_by_run
+from smdeclust.paper.results import (
+    TIE,
+    Rows,
+    in_date,
+    is_feasible,
+    published,
+    values_by_instance,
+    values_by_run,
+)
 from smdeclust.paper.store import Store
 from smdeclust.paper.table import MISSING, Cell, Table, to_csv, to_latex, to_markdown
 from smdeclust.paper.tables import agreement_table, tables_of
 
 # metric -> what the axis says
 AXES = {
-    "objective": "MSSC objective",
-    "seconds": "time",
-    "local_searches": "local searches",
-    "local_iterations": "local search iterations",
+    "objective": "objective",
+    "seconds": "CPU time",
+    "local_searches": "number of local searches",
+    "local_iterations": "number of iterations",
 }
 _ORDER = ("exact", "soft", "synthetic", "large", "variants", "violations")
+_OPEN = 9  # columns of a table that is not folded
+
+
+class Chapter(NamedTuple):
+    """What the page shows of an experiment."""
+
+    title: str
+    methods: list[str]
+    tables: list[Table]
+    n_problems: int  # of its figure; 0: there is no figure
 
 
 def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
-    """Write the tables and figures of all runs in a store.
+    """Write a page with the tables and figures of all runs in a store.
 
     Parameters
     ----------
     store
-        The SQLite file.
+        The SQLite file with the runs.
     target
-        The Markdown file to write; tables and figures go to the folder of the same name.
+        The Markdown file to write. Tables and figures are written to a folder of the same name.
     remark
-        Your own paragraph on how the runs were made.
+        A paragraph of your own about how the runs were made.
+
+    Returns
+    -------
+    pathlib.Path
+        The Markdown file.
     """
     target = Path(target)
-    with Store(store) as opened:
-        stored, rows = opened.plans(), opened.rows()
-    names = dict.fromkeys(name for name in (*_ORDER, *stored) if name in stored)
-    plans = {name: stored[name][1] for name in names}
-    scales = {name: stored[name][0] for name in names}
     folder = target.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
-    by_plan = {name: tables_of(plan, rows) for name, plan in plans.items()}
-    agreement = agreement_table(plans, rows)
-    if agreement is not None:
-        by_plan["exact"].append(agreement)
-    tables = {table.name: table for found in by_plan.values() for table in found}
-    for table in tables.values():
+    with Store(store) as opened:
+        stored, rows = opened.plans(), opened.rows()
+    plans = {name: stored[name][1] for name in (*_ORDER, *stored) if name in stored}
+    chapters = {}
+    for name, plan in plans.items():
+        tables = tables_of(plan, rows)
+        agreement = agreement_table(plans, rows) if name == "exact" else None
+        tables += [agreement] if agreement is not None else []
+        n_problems = 0
+        if not any(part.unconstrained for part in plan.parts):
+            # as in the paper: single runs of the variants, averages over seeds elsewhere
+            values = (values_by_run if name == "variants" else values_by_instance)(plan, rows)
+            if write_profiles(values, folder / f"profile_{name}"):
+                n_problems = len(values["objective"])
+        chapters[name] = Chapter(plan.title, plan.methods(), tables, n_problems)
+    by_name = {table.name: table for chapter in chapters.values() for table in chapter.tables}
+    run = _what_was_run(plans, {name: stored[name][0] for name in plans}, rows, remark)
+    claims = check_claims(plans, rows, by_name)
+    return write_page(target, run, claims, chapters, _left_out(plans, rows))
+
+
+def write_page(
+    target: Path, run: str, claims: list[Claim], chapters: Mapping[str, Chapter], left_out: str
+) -> Path:
+    """Write the page and, to the folder beside it, its tables."""
+    folder = target.with_suffix("")
+    for table in (table for chapter in chapters.values() for table in chapter.tables):
         write_text(folder / f"{table.name}.csv", to_csv(table))
         write_text(folder / f"{table.name}.tex", to_latex(table))
-    sections = [
-        "# The paper's experiments, repeated\n",
-        "`smdeclust paper` generates this page from its stored runs. Values in parentheses are the "
-        f"paper's. Tables as CSV and LaTeX, and figures as SVG, are in the folder `{folder.name}/`."
-        "\n",
-        _what_was_run(plans, scales, rows) + (f"\n{remark}\n" if remark else ""),
-        _claims_section(check_claims(plans, rows, tables)),
-    ]
-    for name, plan in plans.items():
-        sections.append(f"## {plan.title}\n")
-        for table in by_plan[name]:
-            notes = f"\n{' '.join(table.notes)}\n" if table.notes else ""
-            shown = f"### {table.title}\n\n{to_markdown(table)}{notes}"
-            if table.name.endswith("_methods") and len(by_plan[name]) > 1:
-                file = f"{table.name}.csv"
-                shown = f"Results of all methods: [{file}]({folder.name}/{file})\n"
-            sections.append(shown)
-        sections += [
-            f"![{plan.title}]({folder.name}/{path.name})\n"
-            for path in _figures(plan, rows, folder)
-            if path.suffix == ".png"
-        ]
-    sections.append(_left_out(plans, rows))
-    write_text(target, "\n".join(sections))
+    texts = published("texts")
+    methods = dict.fromkeys(method for chapter in chapters.values() for method in chapter.methods)
+    named = [(m, texts["methods"].get(m, "a method of your own")) for m in methods]
+    legend = to_markdown(_table([{"Name": Cell(m), "Method": Cell(what)} for m, what in named]))
+    sections = ["\n\n".join(texts["top"]) + "\n", _summary(claims, chapters), run]
+    sections.append("\n".join(texts["legend"]).format(methods=legend, folder=folder.name))
+    for name, chapter in chapters.items():
+        about = [claim for claim in claims if claim.experiment == name]
+        sections += _chapter(name, chapter, about, folder.name)
+    write_text(target, "\n".join([*sections, left_out]))
     return target
 
 
-def _figures(plan: Plan, rows: Rows, folder: Path) -> list[Path]:
-    if any(part.unconstrained for part in plan.parts):
-        return []
-    # as in the paper: single runs of the variants, averages over seeds elsewhere
-    values = (values_by_run if plan.name == "variants" else values_by_instance)(plan, rows)
-    return write_profiles(values, folder / f"profile_{plan.name}", plan.title)
+def _summary(claims: list[Claim], chapters: Mapping[str, Chapter]) -> str:
+    of_paper = [c for name in chapters for c in claims if c.experiment == name and not c.aim]
+    if not of_paper:
+        return ""
+    count = Counter(claim.verdict for claim in of_paper)
+    body = []
+    for claim in of_paper:
+        title = chapters[claim.experiment].title
+        anchor = re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
+        name = title.partition("(")[2].rstrip(")") or title
+        cells = Cell(f"[{name}](#{anchor})"), Cell(claim.topic), Cell(claim.verdict)
+        body.append(dict(zip(("Experiment", "Statement", "Our result"), cells, strict=True)))
+    return (
+        f"## Summary\n\nThe stored runs can check {len(of_paper)} statements of the paper. Our "
+        f"results agree with {count['agrees']} of them, agree in part with "
+        f"{count['agrees in part']}, and differ from {count['differs']}. The section of each "
+        f"experiment gives the figures and, if we know them, the reasons.\n\n"
+        f"{to_markdown(_table(body))}"
+    )
 
 
-def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) -> str:
+def _table(rows: list[dict[str, Cell]]) -> Table:
+    return Table("", "", tuple(rows))
+
+
+def _chapter(name: str, chapter: Chapter, claims: list[Claim], folder: str) -> list[str]:
+    said, aims = ("\n".join(_shown(c) for c in claims if c.aim is aim) for aim in (False, True))
+    parts = [f"## {chapter.title}", published("texts")["experiments"].get(name, ""), said]
+    if aims:
+        parts += ["This package has aims of its own, which are not in the paper:", aims]
+    for table in chapter.tables:
+        link = f"({folder}/{table.name}.csv)"
+        if table.name.endswith("_methods") and len(chapter.tables) > 1:
+            parts.append(f"Another table shows the [results of all methods]{link}.")
+        elif len(table.rows[0]) <= _OPEN:
+            parts += [f"### {table.title}", table.note, to_markdown(table).rstrip()]
+        else:
+            parts += [
+                f'<details markdown="1"><summary>{table.title}</summary>',
+                f"{table.note} The table is also available [as CSV]{link}.",
+                to_markdown(table) + "\n</details>",
+            ]
+    if chapter.n_problems:
+        of = f"{', '.join(chapter.methods[:-1])} and {chapter.methods[-1]}".removeprefix(" and ")
+        parts += [
+            f"![Four performance profiles of {of}]({folder}/profile_{name}.png)",
+            f"*Figure: performance profiles of {of} on {chapter.n_problems} problems*",
+        ]
+    return [f"{part}\n" for part in parts if part]
+
+
+def _shown(claim: Claim) -> str:
+    """A statement, our result and, where that differs, the reason."""
+    why = f" *Why:* {claim.why_not}" if claim.why_not and not claim.agrees else ""
+    said, found = "Aim" if claim.aim else "Paper", f"{claim.evidence} {claim.less}".rstrip()
+    return f"- **{claim.verdict.capitalize()}.** *{said}:* {claim.text} *Here:* {found}{why}"
+
+
+def _what_was_run(
+    plans: Mapping[str, Plan], scales: Mapping[str, str], rows: Rows, remark: str
+) -> str:
     used = {run.key for plan in plans.values() for run in plan.runs() if run.key in rows}
     ended = [rows[key] for key in used]
     machines = Counter(
-        f"{of.get('processor')}, {of.get('cores')} cores, {of.get('memory_gib')} GiB, "
-        f"{of.get('system')}, Python {of.get('python')}, "
+        f"{of.get('processor')} ({of.get('cores')} cores, {of.get('memory_gib')} GiB, "
+        f"{of.get('system')}), with Python {of.get('python')}, "
         + ", ".join(f"{k} {v}" for k, v in of.get("versions", {}).items())
         for of in (row["machine"] for row in ended)
     )
     lines = ["## What was run\n"]
-    lines += [f"- {machine}: {count} runs, one core each." for machine, count in machines.items()]
+    lines += [f"- Machine and versions ({n} runs): {machine}" for machine, n in machines.items()]
     if ended:
         days = sorted({row["finished"][:10] for row in ended})
         total = in_words(sum(row["cpu_seconds"] or row["seconds"] or 0.0 for row in ended))
-        when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-        lines.append(f"- Date: {when}. Total computing time: {total}.")
+        lines.append("- Date: " + " to ".join(dict.fromkeys(map(in_date, (days[0], days[-1])))))
+        lines.append(f"- Total CPU time: {total}, with one core for each run")
     counts = []
     for name, runs in ((name, plan.runs()) for name, plan in plans.items()):
         found = [rows[run.key] for run in runs if run.key in rows]
@@ -110,22 +188,18 @@ def _what_was_run(plans: dict[str, Plan], scales: dict[str, str], rows: Rows) ->
         counts.append(
             {
                 "Experiment": Cell(name),
-                "scale": Cell(scales[name]),
-                "runs planned": Cell(len(runs)),
-                "ended": Cell(len(found)),
-                "feasible": Cell(good),
-                "infeasible": Cell(len(found) - good - sum(other.values())),
-                "other": Cell(", ".join(f"{n} {status}" for status, n in other.items()) or MISSING),
+                "Scale": Cell(scales[name]),
+                "Planned": Cell(len(runs)),
+                "Ended": Cell(len(found)),
+                "Feasible": Cell(good),
+                "Infeasible": Cell(len(found) - good - sum(other.values())),
+                "Other": Cell(", ".join(f"{n} {status}" for status, n in other.items()) or MISSING),
             }
         )
-    lines += ["", to_markdown(Table("runs", "", tuple(counts)))]
+    lines += ["", remark, ""] if remark else [""]
     lines.append(
-        "The objective (O.F.), broken pairs and agreement with classes are computed from the "
-        "labels, the same way for every method. Times are CPU seconds of `fit` on one thread, "
-        "after the data are loaded and the kernels are compiled. A run that several experiments "
-        "share is executed only once.\n\nIn the tables, L.S. stands for local search. Δ is the "
-        "difference from the reference, in percent of the reference. %S is the percentage of "
-        "configurations on which a method is at least as good as all others.\n"
+        "The table counts the runs of each experiment. A run that several experiments share is "
+        f"executed only once.\n\n{to_markdown(_table(counts))}"
     )
     return "\n".join(lines)
 
@@ -138,54 +212,36 @@ def in_words(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def _claims_section(claims: list[Claim]) -> str:
-    if not claims:
-        return ""
-    lines = ["## What agrees with the paper, and what does not\n"]
-    for claim in claims:
-        verdict = "**Agrees.**" if claim.holds else "**Does not agree.**"
-        why = f" *Why:* {claim.why_not}" if not claim.holds and claim.why_not else ""
-        text = claim.text.removesuffix(".")
-        lines.append(f"- {verdict} {text} ({claim.source}). {claim.evidence}{why}")
-    lines.append(
-        "- **Not comparable.** The paper's times are from an Intel Xeon E5-2430 v2 with Gurobi 11. "
-        "In Table 3, the paper counts the seconds until PC-SOS-SDP found its best solution, and we "
-        "count the seconds of our own exact method, including its proof. In Table 4, we time our "
-        "own compiled implementations of both methods.\n"
-    )
-    return "\n".join(lines)
-
-
-def _left_out(plans: dict[str, Plan], rows: Rows) -> str:
-    lines = ["## What was left out\n"]
+def _left_out(plans: Mapping[str, Plan], rows: Rows) -> str:
+    missing: list[tuple[str, str, str]] = []
     for name, plan in plans.items():
         reasons: dict[str, list[str]] = defaultdict(list)
         for item in plan.skipped:
             reasons[item.reason].append(item.what)
-        lines += [f"- {name}, {', '.join(what)}: {reason}" for reason, what in reasons.items()]
-        missing: dict[str, Counter[str]] = defaultdict(Counter)
+        missing += [(name, ", ".join(what), reason) for reason, what in reasons.items()]
+        absent: dict[str, Counter[str]] = defaultdict(Counter)
         for run in plan.runs():
-            if run.key not in rows:
-                missing[run.dataset][run.method.name] += 1
+            row = rows.get(run.key)
+            if row is None:
+                absent[run.dataset][run.method.name] += 1
+            elif row["status"] in ("failed", "crashed", "timeout"):
+                missing.append((name, str(run), f"{row['status']} ({row['reason']})"))
         alike: dict[str, list[str]] = defaultdict(list)
-        for dataset, counts in missing.items():
+        for dataset, counts in absent.items():
             alike[", ".join(f"{n} of {m}" for m, n in sorted(counts.items()))].append(dataset)
-        lines += [
-            f"- {name}, missing runs on {', '.join(datasets)}: {shown}"
-            + (" on each" if len(datasets) > 1 else "")
-            for shown, datasets in alike.items()
-        ]
-        lines += [
-            f"- {name}, {run}: {rows[run.key]['status']} ({rows[run.key]['reason']})"
-            for run in plan.runs()
-            if run.key in rows and rows[run.key]["status"] in ("failed", "crashed", "timeout")
-        ]
-    if len(lines) == 1:
-        lines.append("Nothing.")
-    return "\n".join(lines) + "\n"
+        missing += [
+            (name, f"runs on {'each of ' * (len(datasets) > 1)}{', '.join(datasets)}: {shown}",
+             "not run") for shown, datasets in alike.items()
+        ]  # fmt: skip
+    if not missing:
+        return "## What was left out\n\nNothing was left out.\n"
+    heads = ("Experiment", "Left out", "Reason")
+    body = [dict(zip(heads, map(Cell, line), strict=True)) for line in missing]
+    about = "## What was left out\n\nThe table lists everything that was planned but not run.\n\n"
+    return about + to_markdown(_table(body))
 
 
-def write_profiles(values: Mapping[str, Any], target: Path, title: str) -> list[Path]:
+def write_profiles(values: Mapping[str, Any], target: Path) -> list[Path]:
     """Draw one panel per metric, as ``target`` with .png and .svg; returns the files, if any."""
     if values["objective"].empty:
         return []
@@ -195,12 +251,11 @@ def write_profiles(values: Mapping[str, Any], target: Path, title: str) -> list[
     from smdeclust.plotting.style import render
 
     def draw() -> Any:
-        figure, panels = plt.subplots(2, 2, figsize=(10.5, 7.1), layout="constrained")
+        _, panels = plt.subplots(2, 2, figsize=(10.5, 7.1), layout="constrained")
         for axes, metric in zip(panels.flat, AXES, strict=True):
             tie = TIE if metric == "objective" else 0.0
             profile = performance_profile(values[metric].to_dict("list"), tie_tol=tie)
             plot_performance_profile(profile, metric=AXES[metric], ax=axes)
-        figure.suptitle(f"{title} ({len(values['objective'])} problems)", fontsize="medium")
         return panels[0, 0]
 
     written = [target.with_name(f"{target.name}.{end}") for end in ("png", "svg")]

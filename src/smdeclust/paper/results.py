@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,13 +27,14 @@ _CASE = ["dataset", "configuration"]
 
 
 @cache
-def _published(name: str) -> dict[str, Any]:
+def published(name: str) -> dict[str, Any]:
+    """What a JSON file of this folder contains."""
     return json.loads(files("smdeclust.paper").joinpath(f"{name}.json").read_text("utf-8"))
 
 
 def paper_tables() -> dict[str, Any]:
     """What the paper's tables print; ``columns`` of each names the figures of its ``rows``."""
-    return _published("paper_tables")
+    return published("paper_tables")
 
 
 def best_known() -> dict[str, float]:
@@ -40,15 +42,23 @@ def best_known() -> dict[str, float]:
 
     Long runs found them; a semidefinite bound shows most to be optimal to a relative 1e-4.
     """
-    return _published("best_known")["objectives"]
+    return published("best_known")["objectives"]
 
 
-def statement(name: str) -> dict[str, str]:
-    """A claim of the paper or of ours: ``text``, ``source`` and, where our runs differ and it is
-    known why, ``why_not`` (with the date of it where that was measured)."""
-    entry = dict(_published("claims")[name])
+def statement(name: str) -> dict[str, Any]:
+    """A statement of the paper or an aim of this package: its ``experiment``, ``topic`` and
+    ``text``, and ``why_not``, why our runs differ (with its date if that was measured)."""
+    entry = dict(published("claims")[name])
     when = entry.pop("measured", "")
-    return entry | ({"why_not": f"{entry['why_not']} (Measured {when}.)"} if when else {})
+    if when:
+        entry["why_not"] += f" (These figures were measured on {in_date(when)}.)"
+    return entry
+
+
+def in_date(iso: str) -> str:
+    """A date for people: ``"November 15, 2026"``."""
+    day = date.fromisoformat(iso)
+    return f"{day:%B} {day.day}, {day.year}"
 
 
 def is_feasible(row: Row) -> bool:

@@ -100,7 +100,7 @@ class _Slot:
 
 @dataclass(frozen=True)
 class Progress:
-    """What was done: rows that were there, rows written now, and runs left for another time."""
+    """The numbers of runs that were stored before, that ended now, and that are left."""
 
     before: int
     now: int
@@ -115,21 +115,20 @@ def run_all(
     budget: float | None = None,
     on_end: Listener = lambda run, outcome: None,
 ) -> Progress:
-    """Carry out the runs that are not in the store yet.
+    """Execute all runs that are not stored yet, in several processes.
 
     Parameters
     ----------
     runs
         The runs, in the order in which they start.
     store
-        Gets the row of each run when the run ends.
+        Where to store each result, opened for writing.
     jobs
-        Number of processes; by default one per core.
+        The number of processes. By default, one per core.
     budget
-        Seconds after which no further run is started and running ones are dropped, to be repeated
-        by the next call.
+        Stop after this many seconds. Unfinished runs are dropped, and the next call repeats them.
     on_end
-        Called with each run and its outcome once the row is written.
+        A function that is called with each run and its outcome, after it was stored.
     """
     if jobs is not None and jobs < 1:
         raise InvalidInputError(f"jobs is {jobs}, expected a positive whole number or None.")

@@ -18,16 +18,15 @@ _OF_RUN = "dataset, configuration, method, factory, loader, settings, seed, time
 
 
 class StoreBusyError(SMDEClustError, RuntimeError):
-    """Another process is writing to this store."""
+    """Another process is writing to the file."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended."""
+    """The result of a run."""
 
-    # ``"ok"`` (labels came back, whether or not they break pairs), ``"infeasible"`` (the method
-    # found no feasible labels), ``"failed"`` (an exception), ``"timeout"``, ``"crashed"`` (its
-    # process died)
+    # ``"ok"`` (there are labels, which may break pairs), ``"infeasible"`` (the method found no
+    # feasible labels), ``"failed"`` (an exception), ``"timeout"``, ``"crashed"`` (its process died)
     status: str
     reason: str = ""  # in words, where the status is not ``"ok"``
     # sum of squared distances to the means of the clusters, computed from the labels
@@ -51,19 +50,15 @@ class Outcome:
 
 
 class Store:
-    """The rows of ended runs, and the plans they belong to.
+    """An SQLite file with the results of runs, and with the plans that they belong to.
 
     Parameters
     ----------
     path
-        The SQLite file; created if it does not exist.
+        The SQLite file.
     writing
-        Whether to be the only writer.
-
-    Raises
-    ------
-    StoreBusyError
-        If another process is already writing to it.
+        Whether to open the file for writing. It is created if it does not exist. If another
+        process is already writing to it, the error is a `StoreBusyError`.
     """
 
     def __init__(self, path: Path | str, *, writing: bool = False) -> None:
@@ -101,7 +96,7 @@ class Store:
         return guard
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file."""
         self._rows.close()
         if self._guard is not None:
             self._guard.close()
@@ -113,7 +108,7 @@ class Store:
         self.close()
 
     def add(self, run: Run, outcome: Outcome, finished: str) -> None:
-        """Write the row of a run; when this returns, the row is safe."""
+        """Store the result of a run. When this method returns, the result is on disk."""
         row = {
             "key": run.key,
             "dataset": run.dataset,
@@ -135,7 +130,7 @@ class Store:
             self._rows.execute(f"INSERT OR REPLACE INTO runs ({names}) VALUES ({marks})", row)
 
     def save_plans(self, plans: Iterable[Plan], scale: str) -> None:
-        """Save the plans and their scales."""
+        """Store plans with their scale."""
         with self._rows:
             self._rows.executemany(
                 "INSERT OR REPLACE INTO plans (name, scale, plan) VALUES (?, ?, ?)",
@@ -143,12 +138,12 @@ class Store:
             )
 
     def plans(self) -> dict[str, tuple[str, Plan]]:
-        """Scale and plan of each experiment, by name."""
+        """Return the scale and the plan of each experiment, by its name."""
         rows = self._rows.execute("SELECT name, scale, plan FROM plans ORDER BY rowid")
         return {row["name"]: (row["scale"], Plan.from_json(row["plan"])) for row in rows}
 
     def rows(self) -> dict[str, dict[str, Any]]:
-        """All rows by key."""
+        """Return the results of all runs, by the key of the run."""
         found = {}
         for row in self._rows.execute("SELECT * FROM runs"):
             record = dict(row)
@@ -158,7 +153,7 @@ class Store:
         return found
 
     def is_done(self, run: Run) -> bool:
-        """Whether a run need not be repeated; one that timed out needs a longer limit."""
+        """Return whether a run is stored. If it timed out, a longer limit makes it a new run."""
         row = self._rows.execute(
             "SELECT status, time_limit FROM runs WHERE key = ?", (run.key,)
         ).fetchone()
@@ -167,7 +162,7 @@ class Store:
         return run.time_limit is not None and run.time_limit <= row["time_limit"]
 
     def forget_failures(self) -> int:
-        """Delete the rows of runs that failed, crashed or reached their limit; return how many."""
+        """Delete runs that failed, crashed or reached their limit, and return their number."""
         failed = "status IN ('failed', 'crashed', 'timeout')"
         with self._rows:
             return self._rows.execute(f"DELETE FROM runs WHERE {failed}").rowcount

@@ -39,7 +39,7 @@ class Table:
     title: str
     rows: tuple[dict[str, Cell], ...]  # the same columns in each
     lines: frozenset[int] = frozenset()  # rows below which there is a line
-    notes: tuple[str, ...] = ()
+    note: str = ""
 
 
 def _text(value: float | str | None, digits: int) -> str:
@@ -55,10 +55,12 @@ def _text(value: float | str | None, digits: int) -> str:
 
 def to_markdown(table: Table) -> str:
     """GitHub-flavored Markdown; the paper's figure stands in parentheses after ours."""
-    titles = list(table.rows[0])
+    titles, first = list(table.rows[0]), table.rows[0].values()
+    left = [i == 0 or (isinstance(cell.value, str) and cell.value[:1].isalpha())
+            for i, cell in enumerate(first)]  # fmt: skip
     lines = [
         "| " + " | ".join(titles) + " |",
-        "|" + "|".join(":--" if i == 0 else "--:" for i in range(len(titles))) + "|",
+        "|" + "|".join(":--" if text else "--:" for text in left) + "|",
     ]
     lines += ["| " + " | ".join(_both(cell, "**", "**") for cell in row.values()) + " |"
               for row in table.rows]  # fmt: skip
@@ -96,8 +98,8 @@ def to_latex(table: Table) -> str:
         lines.append(" & ".join(cells) + r" \\")
         if index in table.lines or index == len(table.rows) - 1:
             lines.append(r"\hline")
-    notes = " ".join((f"{table.title}.", *table.notes))
-    lines += [r"\end{tabular}", rf"\caption{{{_latex(notes)}}}", r"\end{table}"]
+    caption = f"{table.title}. {table.note}".rstrip()
+    lines += [r"\end{tabular}", rf"\caption{{{_latex(caption)}}}", r"\end{table}"]
     return "\n".join(lines) + "\n"
 
 

@@ -18,6 +18,7 @@ from smdeclust.paper.results import (
     if_feasible,
     of_method,
     paper_tables,
+    published,
     relative_difference,
     shares,
     spread,
@@ -39,7 +40,7 @@ def tables_of(plan: Plan, rows: Rows) -> list[Table]:
         return violation_tables(plan, rows)
     found: list[Table] = []
     if plan.name == "exact" and {"SMDEClust", "SG-MDE"} <= methods:
-        found += [exact_table(plan, rows, "SMDEClust"), exact_table(plan, rows, "SG-MDE")]
+        found += [exact_table(plan, rows, "SG-MDE"), exact_table(plan, rows, "SMDEClust")]
     elif plan.name == "soft" and {"SMDEClust", "SG-MDE", "S-HG-MEANS"} <= methods:
         found += [soft_table(plan, rows, "SG-MDE"), soft_table(plan, rows, "SMDEClust")]
     elif plan.name == "synthetic" and {"SG-MDE", "BLP-KM", "COP-KM"} <= methods:
@@ -82,12 +83,12 @@ def violation_tables(plan: Plan, rows: Rows) -> list[Table]:
         rows_of_table = []
         for name, shares_of_name in ours.iterrows():
             both = zip(heads, shares_of_name, _printed(printed, str(name), heads), strict=True)
-            cells = {f"% Viol.: {head}": Cell(x, paper, digits=1) for head, x, paper in both}
+            cells = {
+                f"% broken: {head}{' pairs' * head.isdigit()}": Cell(x, paper, digits=1)
+                for head, x, paper in both
+            }
             rows_of_table.append({"Dataset": Cell(str(name))} | cells)
-        title = f"Pairs broken without constraints, in percent, set {number} (Table 1)"
-        who = "our solver" if number == 1 else "k-means"
-        note = f"The values are means over configurations and runs of {who} without pairs."
-        tables.append(Table(f"table1_set{number}", title, tuple(rows_of_table), notes=(note,)))
+        tables.append(_table(f"table1_set{number}", rows_of_table))
     return [table for table in tables if table.rows]
 
 
@@ -103,13 +104,11 @@ def synthetic_table(plan: Plan, rows: Rows) -> Table:
             lines.append(len(body) - 1)
         row, fewest = {"N": Cell(n), "K": Cell(k)}, effort["SG-MDE"]
         for m, theirs in zip(("SG-MDE", "BLP-KM", "COP-KM"), paper[:3], strict=True):
-            row[f"%S O.F.: {m}"] = Cell(quality[m], theirs, bold=quality[m] == quality.max())
-        row["%S L.S. iters: SG-MDE"] = Cell(fewest, paper[3], bold=fewest == 100.0)
+            row[f"%S objective: {m}"] = Cell(quality[m], theirs, bold=quality[m] == quality.max())
+        row["%S iterations: SG-MDE"] = Cell(fewest, paper[3], bold=fewest == effort.max())
         row["% infeasible: COP-KM"] = Cell(_infeasible(cases, "COP-KM"), paper[4])
-        body.append(row | {"configurations x seeds": _extent(cases)})
-    title = "SG-MDE, BLP-KM and COP-KM on the synthetic data sets (Table 2)"
-    note = f"Averages over seeds are compared. Relative differences of up to {TIE:g} are ties."
-    return Table("table2", title, tuple(body), frozenset(lines), (note,))
+        body.append(row | {"Configurations × seeds": _extent(cases)})
+    return _table("table2", body, lines)
 
 
 def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
@@ -136,27 +135,18 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
         good = [c for c in proven if objectives[c] <= known[c] * (1 + TIE)]
         exact = ours.index.to_series().map({c: row["cpu_seconds"] for c, row in proven.items()})
         quick = spread(ours["seconds"][good], exact[good], of=len(proven))
-        paper = paper_tables()["exact"]["rows"].get(name, {})
+        paper = _of_paper("exact", name, method)
         n_proven = sum(row["stop_reason"] == "optimal" for row in proven.values())
-        row = {"Dataset": Cell(name)} | _spread_cells("O.F.", against, paper.get("objective"))
+        row = {"Dataset": Cell(name)} | _spread_cells("Objective", against, paper.get("objective"))
         above = 100.0 * worst if worst > TIE else 0.0
-        row["O.F.: Δ worst run"] = Cell(above, digits=3, bold=worst <= TIE)
+        row["Objective: Δ worst run"] = Cell(above, digits=3, bold=worst <= TIE)
         row |= _spread_cells("Time", quick, paper.get("time"), digits=2)
         row["Time: median s"] = Cell(ours["seconds"].median(skipna=False), digits=3)
-        row["exact: median s"] = Cell(exact.median(), digits=1)
-        row["exact: proven"] = Cell(f"{n_proven} of {len(proven)}")
-        body.append(row | {"configurations x seeds": _extent(ours)})
-    notes = [
-        "Objectives (O.F.) are averages over seeds. The reference is the lowest known objective "
-        "(in the paper, that of PC-SOS-SDP). Relative differences of up to "
-        f"{TIE:g} count as equal. The reference for times is our exact method, including its proof "
-        "(in the paper, the time until PC-SOS-SDP found its best solution). The paper's figures "
-        "are for SG-MDE. Configurations are proven optimal to a relative gap of 1e-4."
-    ]
-    if n_own:
-        notes.append(f"For {n_own} configurations, the reference is the best of the stored runs.")
-    name, title = _name("table3", method, usual="SMDEClust"), "the best known objectives (Table 3)"
-    return Table(name, f"{method} against {title}", tuple(body), notes=tuple(notes))
+        row["Exact method: median s"] = Cell(exact.median(), digits=1)
+        row["Exact method: proven"] = Cell(f"{n_proven} of {len(proven)}")
+        body.append(row | {"Configurations × seeds": _extent(ours)})
+    more = f" For {n_own} configurations, it is the best of the stored runs." if n_own else ""
+    return _table(_name("table3", method), body, more=more)
 
 
 def soft_table(plan: Plan, rows: Rows, method: str) -> Table:
@@ -165,26 +155,22 @@ def soft_table(plan: Plan, rows: Rows, method: str) -> Table:
     for name, cases in by_dataset(averages(plan, rows, method, "S-HG-MEANS")):
         ours, soft = (of_method(cases, m) for m in (method, "S-HG-MEANS"))
         feasible = soft["n_feasible"] == soft["n_done"]
-        paper = paper_tables()["soft"]["rows"].get(name, {})
-        group = "S-HG-MEANS feasible"
+        paper = _of_paper("soft", name, method)
         row = {
             "Dataset": Cell(name),
-            f"{group}: in every run": Cell(int(feasible.sum()), paper.get("feasible", NAN)),
-            f"{group}: in some run": Cell(int((soft["n_feasible"] > 0).sum())),
-            f"{group}: of": Cell(len(soft)),
+            "Feasible: in every run": Cell(int(feasible.sum()), paper.get("feasible")),
+            "Feasible: in some run": Cell(int((soft["n_feasible"] > 0).sum())),
+            "Feasible: of": Cell(len(soft)),
         }
         for title, metric, values, tol in (
-            ("O.F.", "objective", if_feasible(ours, "objective"), TIE),
+            ("Objective", "objective", if_feasible(ours, "objective"), TIE),
             ("Time", "seconds", ours["seconds"], 0.0),
-            ("N° L.S.", "local_searches", ours["local_searches"], 0.0),
+            ("Local searches", "local_searches", ours["local_searches"], 0.0),
         ):
             against = spread(values[feasible], soft[metric][feasible], tol=tol)
             row |= _spread_cells(title, against, paper.get("time" if title == "Time" else metric))
         body.append(row)
-    name = _name("table4", method, usual="SG-MDE")
-    title = f"{method} against S-HG-MEANS where the latter breaks no pair (Table 4)"
-    note = "Only configurations on which every run of S-HG-MEANS satisfies all pairs are compared."
-    return Table(name, title, tuple(body), notes=(note,))
+    return _table(_name("table4", method), body)
 
 
 def comparison_table(plan: Plan, rows: Rows) -> Table:
@@ -202,17 +188,17 @@ def comparison_table(plan: Plan, rows: Rows) -> Table:
                 {
                     "Dataset": Cell(name),
                     "Method": Cell(method),
-                    "O.F.: %S": Cell(quality[method], bold=quality[method] == quality.max()),
-                    "O.F.: mean % above best": Cell(own["above"], digits=3),
+                    "Objective: %S": Cell(quality[method], bold=quality[method] == quality.max()),
+                    "Objective: mean % above best": Cell(own["above"], digits=3),
                     "Time: mean s": Cell(own["seconds"], digits=3),
-                    "N° L.S.": Cell(own["local_searches"], digits=1),
-                    "N° L.S. iters": Cell(own["local_iterations"], digits=1),
+                    "Local searches": Cell(own["local_searches"], digits=1),
+                    "Iterations": Cell(own["local_iterations"], digits=1),
                     "% infeasible": Cell(_infeasible(cases, method), digits=1),
-                    "runs": Cell(int(of_method(cases, method)["n_done"].sum())),
+                    "Runs": Cell(int(of_method(cases, method)["n_done"].sum())),
                 }
             )
         lines.append(len(body) - 1)
-    return Table(f"{plan.name}_methods", f"{plan.title}: methods", tuple(body), frozenset(lines))
+    return _table(f"{plan.name}_methods", body, lines)
 
 
 def agreement_table(plans: Mapping[str, Plan], rows: Rows) -> Table | None:
@@ -229,19 +215,31 @@ def agreement_table(plans: Mapping[str, Plan], rows: Rows) -> Table | None:
     values = found["adjusted_rand"].dropna().reset_index()
     values["kind"] = values["configuration"].map(lambda c: kind_of(c) or "both")
     by_kind: Any = values.groupby(["dataset", "kind"], sort=False)["adjusted_rand"].mean().unstack()
-    body = tuple(
-        {"Dataset": Cell(name), "no pairs": Cell(free.get(name), digits=3)}
-        | {f"with: {k}": Cell(by_kind.loc[name].get(k), digits=3) for k in KINDS}
+    body = [
+        {"Dataset": Cell(name), "Without pairs": Cell(free.get(name), digits=3)}
+        | {f"With: {k}": Cell(by_kind.loc[name].get(k), digits=3) for k in KINDS}
         for name in values["dataset"].unique()
-    )
-    title = "Agreement of SMDEClust with the classes (adjusted Rand index)"
-    notes = ("The values are means over configurations and seeds.",)
-    return Table("adjusted_rand", title, body, notes=notes) if body else None
+    ]
+    return _table("adjusted_rand", body) if body else None
 
 
-def _name(stem: str, method: str, usual: str) -> str:
-    """The file name of a table: the paper's own has none of the method in it."""
-    return stem if method == usual else f"{stem}_{method.lower().replace('-', '_')}"
+def _table(
+    name: str, body: list[dict[str, Cell]], lines: Sequence[int] = (), more: str = ""
+) -> Table:
+    """A table with its title and its note."""
+    texts = published("texts")["tables"]
+    title, note = texts["methods" if name.endswith("_methods") else name]
+    return Table(name, title, tuple(body), frozenset(lines), note + more)
+
+
+def _name(stem: str, method: str) -> str:
+    """The file name of a table, with the method unless the paper has the table."""
+    return stem if method == "SG-MDE" else f"{stem}_{method.lower().replace('-', '_')}"
+
+
+def _of_paper(table: str, name: str, method: str) -> Mapping[str, Any]:
+    """The paper's figures for a data set; it has them for SG-MDE."""
+    return paper_tables()[table]["rows"].get(name, {}) if method == "SG-MDE" else {}
 
 
 def _printed(table: Mapping[str, Any], name: str, columns: Sequence[Any]) -> list[float]:
@@ -253,7 +251,7 @@ def _spread_cells(
     group: str, against: Spread, paper: Sequence[float] | None, *, digits: int = 3
 ) -> dict[str, Cell]:
     """Four cells: %S, and the least, median and largest difference."""
-    share, *theirs = paper or [NAN] * 4
+    share, *theirs = paper if paper is not None else (None,) * 4
     deltas = zip(("min", "median", "max"), against[1:], theirs, strict=True)
     return {f"{group}: %S": Cell(against.share, share, bold=against.share > 50.0)} | {
         f"{group}: Δ {what}": Cell(ours, p, digits, bold=ours <= 0.0) for what, ours, p in deltas
@@ -263,7 +261,7 @@ def _spread_cells(
 def _extent(cases: DataFrame) -> Cell:
     """How many configurations and seeds are behind a row."""
     seeds, n_cases = sorted(set(cases["n_done"])), cases.index.unique("configuration").size
-    return Cell(f"{n_cases} x {'-'.join(map(str, seeds))}")
+    return Cell(f"{n_cases} × {'-'.join(map(str, seeds))}")
 
 
 def _infeasible(cases: DataFrame, method: str) -> float:

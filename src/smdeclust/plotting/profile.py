@@ -143,7 +143,7 @@ def plot_performance_profile(
     ax.set_xlim(1.0, end)
     ax.set_ylim(0.0, 1.02)
     ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-    ax.set_xlabel(r"factor $\tau$ of the best" + (f" {metric}" if metric else ""))
+    ax.set_xlabel(f"{metric or 'value'} relative to the best method, $\\tau$")
     ax.set_ylabel("share of problems")
     style.tidy(ax, "both")
     style.legend_outside(ax)
