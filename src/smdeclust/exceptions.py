@@ -8,11 +8,11 @@ from typing import Any
 
 
 class SMDEClustError(Exception):
-    """Base class of all errors that this library raises on purpose."""
+    """The base class of all errors of this package."""
 
 
 class InvalidInputError(SMDEClustError, ValueError):
-    """The data, the pairs or a parameter cannot be used as given."""
+    """The data, a pair or a parameter is not valid."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Names:
 
 
 class InfeasibleConstraintsError(SMDEClustError, ValueError):
-    """No clustering can satisfy the constraints; the error says why.
+    """No clustering satisfies the constraints. The message explains why.
 
     Attributes
     ----------
@@ -40,13 +40,13 @@ class InfeasibleConstraintsError(SMDEClustError, ValueError):
         ``"size_max_group"``, ``"size_max_empty"``, ``"size_packing"``; for quotas ``"quota"``,
         ``"quotas"``; in ``predict`` ``"new_rows"``, ``"sizes"``, ``"bounds"``.
     details
-        The explanation as data. ``must_link_path``: ``path`` (rows joined one to the next by
-        must-links) and ``pair`` (the cannot-linked ends). ``clique``: ``rows`` (one point of each
-        of more than K mutually cannot-linked groups). ``too_few_groups``: ``n_groups`` and
-        ``n_clusters``. ``no_coloring``: ``rows`` (points whose groups alone admit no coloring).
-        Sizes: the numbers involved, ``rows`` or ``groups``, and ``nearest_size_min`` or
-        ``nearest_size_max`` that would work. ``new_rows`` (of ``predict``): ``must_link`` and
-        ``cannot_link``, the pairs of each contradiction.
+        The explanation as a dict. ``must_link_path``: ``path`` (rows that must-links join one to
+        the next) and ``pair`` (its two ends, which have a cannot-link). ``clique``: ``rows`` (one
+        point from each of more than K groups that all have cannot-links with each other).
+        ``too_few_groups``: ``n_groups`` and ``n_clusters``. ``no_coloring``: ``rows`` (points whose
+        groups do not fit into K clusters). Sizes: the numbers involved, ``rows`` or ``groups``, and
+        ``nearest_size_min`` or ``nearest_size_max``, which would work. ``new_rows``: ``must_link``
+        and ``cannot_link``, the pairs of each contradiction.
     """
 
     def __init__(
@@ -73,10 +73,7 @@ class InfeasibleConstraintsError(SMDEClustError, ValueError):
 
 
 class NoFeasibleSolutionError(SMDEClustError, RuntimeError):
-    """A heuristic found no feasible solution. This does not prove that there is none.
-
-    The default message is for an assignment step.
-    """
+    """A heuristic found no feasible solution. This does not prove that there is none."""
 
     def __init__(
         self,

@@ -60,7 +60,7 @@ def test_it_is_a_small_value():
     assert repr(search) == "Search(max_populations=4)"
     assert search.replace(max_populations=10) == Search()
     assert hash(search) == hash(Search(max_populations=4))
-    assert "population_size\n    Size of a population, P; at least 4." in Search.__doc__
+    assert "population_size\n    The size of a population, P, at least 4." in Search.__doc__
 
 
 @pytest.mark.parametrize(

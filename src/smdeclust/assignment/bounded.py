@@ -78,28 +78,29 @@ def assign(
     budget: Budget | None = None,
     begun: Begun | None = None,
 ) -> tuple[np.ndarray | None, float, float]:
-    """Label groups at the least total cost.
+    """Find labels of groups with the lowest total cost.
 
     Parameters
     ----------
     costs
-        (G, K) costs of the groups that take part, linked ones first; infinity forbids.
+        The (G, K) costs of the groups, those with cannot-links first. Infinity forbids a label.
     graph
-        The pairs between the linked ones.
+        The pairs between groups.
     bounds
-        Bounds on the clusters; ``None``: any of them may be empty.
+        Bounds on the clusters. By default, clusters may be empty.
     upper
-        (G,) labels known to be feasible, if any.
+        (G,) labels that satisfy all constraints, if any are known.
     budget
-        Limits on the proof, updated in place. ``None``: no limit.
+        Limits on the proof, which are updated in place. By default, there are none.
     begun
-        Where to continue from, as for ``LinkedLabels.relax``.
+        Where to continue, as for ``LinkedLabels.relax``.
 
     Returns
     -------
     tuple
-        Labels (``None`` if none were found), their cost including broken pairs, and a lower bound
-        (equal to the cost if proven; infinite if infeasible).
+        The labels (``None`` if there are none), their cost including broken pairs, and a lower
+        bound, which equals the cost if the labels are proven optimal, and is infinite if there are
+        none.
     """
     budget = Budget() if budget is None else budget
     costs = np.require(costs, np.float64, ["C", "W"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass
 class Budget:
-    """Limits on a proof; when they are reached, the best feasible labels found are returned."""
+    """Limits on a proof."""
 
     deadline: float = float("inf")  # A moment of ``time.perf_counter()``; infinite for none
     # Branch and bound nodes and simplex pivots; infinite for no limit. They are the same on
@@ -27,7 +27,7 @@ class Budget:
         max_nodes: float | None = None,
         max_pivots: float | None = None,
     ) -> Budget:
-        """Make a budget that starts now; ``None`` means no limit."""
+        """Make a budget that starts now. ``None`` means no limit."""
         infinite = float("inf")
         return cls(
             infinite if max_time is None else time.perf_counter() + max_time,
@@ -36,13 +36,13 @@ class Budget:
         )
 
     def time_left(self) -> float:
-        """Seconds left."""
+        """The number of seconds that are left."""
         return max(0.0, self.deadline - time.perf_counter())
 
     def is_late(self) -> bool:
-        """Whether time or pivots are used up."""
+        """Whether the time or the pivots are used up."""
         return self.pivots >= self.max_pivots or time.perf_counter() >= self.deadline
 
     def is_spent(self) -> bool:
-        """Whether nothing is left of time, pivots or nodes."""
+        """Whether the time, the pivots or the nodes are used up."""
         return self.nodes >= self.max_nodes or self.is_late()

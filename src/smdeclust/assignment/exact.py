@@ -32,24 +32,24 @@ def exact_assignment(
     max_time: float | None = None,
     max_nodes: int | None = None,
 ) -> Assignment:
-    """Assign every point to a center at the lowest total cost that the constraints allow.
+    """Assign all points to given centers at the lowest cost that the constraints allow.
 
     Parameters
     ----------
     problem
-        The points, pairs and K.
+        The points and constraints.
     centers
-        (K, d) centers in the coordinates of the data.
+        The (K, d) centers.
     upper_labels
-        (N,) labels known to be feasible, if any: they shorten the proof on dense cannot-links.
+        (N,) labels that satisfy all constraints, if you know any. They shorten long proofs.
     max_time, max_nodes
-        Budget of the proof, in seconds and in branch-and-bound nodes. When it runs out, the best
-        labels found are returned with a valid lower bound and status FEASIBLE.
+        Limits on the proof, in seconds and in branch-and-bound nodes. If one is reached, the best
+        labels so far are returned, with a valid lower bound.
 
     Returns
     -------
     Assignment
-        ``labels``, ``cost``, ``bound``, ``status``, ``gap``, ``nodes``.
+        The labels, their cost, a lower bound, and the status.
     """
     centers = as_centers(centers, problem)
     upper = None if upper_labels is None else as_group_labels(upper_labels, problem, "upper_labels")
@@ -82,10 +82,10 @@ def assign_groups(
     upper: np.ndarray | None = None,
     budget: Budget | None = None,
 ) -> tuple[np.ndarray | None, float, float]:
-    """Label all groups of a structure at the lowest sum of `costs` (G, K) and broken soft pairs.
+    """Find labels of all groups with the lowest sum of costs and prices of broken soft pairs.
 
-    Returns labels (or ``None``), cost and lower bound like ``assign``, without the prices of soft
-    pairs that are broken under any labels.
+    `costs` has the shape (G, K). The result is that of ``assign``. It does not include the prices
+    of soft pairs that every clustering breaks.
     """
     bounds = known.group_bounds
     if bounds is None:

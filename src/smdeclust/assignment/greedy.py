@@ -25,16 +25,16 @@ from smdeclust.structure.graph import PairGraph
 
 @dataclass(frozen=True)
 class GreedyAssignment:
-    """Labels that may break cannot-links, and how many they break.
+    """The result of a greedy assignment, which may break cannot-links.
 
     Attributes
     ----------
     labels
-        (N,) cluster of each point. Clusters may be empty.
+        The cluster of each point. Clusters may be empty.
     cost
-        Sum of squared distances from the points to their given centers.
+        The sum of squared distances from the points to their centers.
     violations
-        Number of cannot-link pairs within one cluster (must-links always hold).
+        The number of broken cannot-links. Must-links always hold.
     """
 
     labels: np.ndarray
@@ -45,19 +45,20 @@ class GreedyAssignment:
 def greedy_assignment(
     problem: Problem, centers: Any, *, labels: Any = None, removed: int | None = None
 ) -> GreedyAssignment:
-    """Assign each must-link group to the nearest center that its placed neighbors leave free.
+    """Assign the groups one by one to the nearest center that their cannot-links allow.
 
-    If no center is free for a group, it takes its nearest one, and the result is infeasible.
+    If all centers are forbidden for a group, it gets its nearest one, and the result breaks a
+    cannot-link.
 
     Parameters
     ----------
     problem
-        The points, pairs and K.
+        The points and constraints.
     centers
-        (K, d) centers in the coordinates of the data.
+        The (K, d) centers.
     labels, removed
-        The second use of Algorithm 2, in mutation: keep these (N,) labels, but move the groups of
-        cluster `removed` to other clusters.
+        Earlier (N,) labels, and a cluster whose groups are moved to other clusters. All other
+        groups keep their labels.
     """
     reject_unknown_to_greedy(problem)
     array = as_centers(centers, problem)
@@ -138,20 +139,20 @@ def _greedy(costs, indptr, indices, labels, removed):
 
 
 def greedy_repair_assignment(problem: Problem, centers: Any) -> GreedyAssignment:
-    """Assign every must-link group to a near center so that cannot-links hold, if possible.
+    """Assign the groups to near centers so that all cannot-links hold, if possible.
 
     Parameters
     ----------
     problem
-        The points, pairs and K.
+        The points and constraints.
     centers
-        (K, d) centers in the coordinates of the data.
+        The (K, d) centers.
 
     Returns
     -------
     GreedyAssignment
-        ``labels``, ``cost``, and ``violations``: 0 unless no feasible labels were found. Clusters
-        may be empty.
+        The labels, their cost, and the number of broken cannot-links, which is 0 if feasible labels
+        were found. Clusters may be empty.
     """
     reject_unknown_to_greedy(problem)
     inside = problem.enter(as_centers(centers, problem))

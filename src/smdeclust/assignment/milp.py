@@ -25,7 +25,7 @@ MOST_ROUNDS = 5
 def milp_assignment(
     problem: Problem, centers: Any, *, solver: str = "highs", max_time: float | None = None
 ) -> Assignment:
-    """Solve problem (4) of the paper, with N x K binary variables, to a gap of zero.
+    """Solve the assignment as a binary program with N x K variables, to a gap of zero.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def milp_assignment(
     solver
         ``"highs"``, or ``"gurobi"`` if the extra ``smdeclust[gurobi]`` is installed.
     max_time
-        Seconds, or ``None`` for no limit.
+        The time limit in seconds.
     """
     array = as_centers(centers, problem)
     distances = cdist(problem.X.astype(np.float64), array, metric="sqeuclidean")

@@ -27,20 +27,20 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Assignment:
-    """Labels for given centers.
+    """The result of an assignment.
 
     Attributes
     ----------
     labels
-        (N,) cluster of each point, or ``None`` if no feasible assignment was found.
+        The cluster of each point, or ``None`` if no feasible assignment was found.
     cost
-        Sum of squared distances from the points to their given centers (infinite without labels).
+        The sum of squared distances from the points to their centers, or infinity.
     bound
-        A true lower bound on the cost of every feasible assignment.
+        A lower bound on the cost of every feasible assignment.
     status
-        OPTIMAL only if proven; FEASIBLE if a budget ended the proof.
+        A `Status`, which is OPTIMAL only if optimality is proven.
     nodes
-        Branch and bound nodes that the proof took (0 if none were needed).
+        The number of branch-and-bound nodes.
     """
 
     labels: np.ndarray | None
@@ -51,7 +51,7 @@ class Assignment:
 
     @property
     def gap(self) -> float:
-        """Relative distance between cost and bound, 0 if proven optimal."""
+        """The relative difference between cost and bound, which is 0 for a proven optimum."""
         if self.cost == self.bound:
             return 0.0
         return (self.cost - self.bound) / max(abs(self.cost), np.finfo(float).tiny)

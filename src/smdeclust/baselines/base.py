@@ -32,15 +32,15 @@ logger = logging.getLogger("smdeclust")
 Start = Callable[[np.random.Generator], np.ndarray]
 NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 SOLUTION = {
-    "labels_": "(N,) cluster of each point; all constraints hold.",
-    "cluster_centers_": "(K, d) means of the clusters, in lexicographic order.",
-    "inertia_": "Sum of (weighted) squared distances from points to the centers of their clusters.",
-    "soft_prices_": "Price of a broken soft pair by its confidence; ``predict`` uses it.",
-    "n_iter_": "Rounds of the method's own loop (of the best start, if there are several).",
+    "labels_": "The (N,) clusters of the points. They satisfy all pairs.",
+    "cluster_centers_": "The (K, d) means of the clusters, in lexicographic order.",
+    "inertia_": "The (weighted) sum of squared distances from points to their centers.",
+    "soft_prices_": "A function that returns the price of a soft pair: ``soft_prices_(0.9)``.",
+    "n_iter_": "The number of iterations (of the best start, if there are several).",
 }
 SIZE_BOUND = (
-    "size of a cluster: one number for all clusters, or K numbers, of which each cluster gets\n"
-    "one (which one is part of the optimization); ``None``: no bound."
+    "size of a cluster: one number, or K numbers. Each cluster then gets one of\n"
+    "them at the lowest cost. ``None`` means no bound."
 )
 
 
@@ -64,12 +64,12 @@ class Baseline(ConstrainedClusterer):
 
     _attributes = SOLUTION
 
-    n_clusters: int = anything(3, "Number of clusters, K.", kw_only=False)
+    n_clusters: int = anything(3, "The number of clusters, K.", kw_only=False)
     max_time: float | None = number(
-        None, "Seconds, after which the best solution so far is returned.", low=0
+        None, "The time limit in seconds. Then the best clustering so far is returned.", low=0
     )
     random_state: Any = anything(
-        None, "Seed, ``RandomState`` or ``None``. The same seed gives the same result."
+        None, "A seed, ``RandomState`` or ``None``. The same seed gives the same result."
     )
 
     @abstractmethod
@@ -91,8 +91,8 @@ class SoftBaseline(Baseline):
     _contract: ClassVar[bool] = False
 
     _attributes = {  # noqa: RUF012
-        "labels_": "(N,) cluster of each point; constraints may be broken.",
-        "n_violations_": "Broken pairs, of those given to ``fit``.",
+        "labels_": "The (N,) clusters of the points. They may break pairs.",
+        "n_violations_": "The number of broken pairs.",
     }
 
     def _fit(self, X: Any, known: Constraints, weight: Any, deadline: float | None) -> Self:
@@ -118,7 +118,7 @@ class UnweightedBaseline(SoftBaseline):
         cannot_link: Any = None,
         constraints: Any = None,
     ) -> Self:
-        """Cluster the rows of `X`, as in `SMDEClust.fit`, but without weights."""
+        """Cluster the rows of `X`, as `SMDEClust.fit` does, but without weights."""
         pairs = {"must_link": must_link, "cannot_link": cannot_link}
         return super().fit(X, y, constraints=constraints, **pairs)
 
@@ -162,8 +162,8 @@ def beginning(default: str) -> Any:
     """The parameter that says where starts begin."""
     return anything(
         default,
-        'Where starts begin: ``"random"`` points, ``"k-means++"``, or an earlier solution ((K, d)\n'
-        "centers, labels or a fitted model), from which every start begins.",
+        'Where starts begin: at ``"random"`` points, at ``"k-means++"`` centers, or all at an\n'
+        "earlier clustering (centers, labels or a fitted model).",
         _check_init,
     )
 
@@ -173,14 +173,16 @@ class MultiStart(ConstrainedClusterer):
     """The best of ``n_init`` starts."""
 
     _attributes = {  # noqa: RUF012
-        "n_local_searches_, n_local_iterations_": "Starts, and their iterations in total.",
-        "n_failed_starts_": "Number of starts that failed.",
+        "n_local_searches_, n_local_iterations_": "The numbers of starts and of their iterations.",
+        "n_failed_starts_": "The number of starts that failed.",
     }
 
-    n_init: int = whole(10, "Number of starts; the best one is kept.", low=1)
-    max_iter: int = whole(300, "Maximum number of iterations per start.", low=1)
-    max_time: float | None = number(None, "No start begins after this many seconds.", low=0)
-    verbose: int = anything(0, "1: log one line per start.")
+    n_init: int = whole(10, "The number of starts. The best one is returned.", low=1)
+    max_iter: int = whole(300, "The maximum number of iterations per start.", low=1)
+    max_time: float | None = number(
+        None, "The time limit in seconds. Later starts are skipped.", low=0
+    )
+    verbose: int = anything(0, "1 logs one line for each start.")
 
     def _best_start(
         self, attempt: Callable[[np.random.Generator], Solution | None], deadline: float | None
@@ -246,12 +248,12 @@ class Sized(ConstrainedClusterer):
     """Bounds on the sizes of clusters."""
 
     _attributes = {  # noqa: RUF012
-        "cluster_sizes_, size_bounds_": "With bounds on sizes: the (K,) sizes of the clusters,\n"
-        "and the (K, 2) bounds of each.",
+        "cluster_sizes_, size_bounds_": "With bounds on sizes, the (K,) sizes of the\n"
+        "clusters and their (K, 2) bounds.",
     }
 
-    size_min: Any = anything(None, f"Smallest {SIZE_BOUND}")
-    size_max: Any = anything(None, f"Largest {SIZE_BOUND}")
+    size_min: Any = anything(None, f"The smallest {SIZE_BOUND}")
+    size_max: Any = anything(None, f"The largest {SIZE_BOUND}")
     size_by: str = choice(
-        "points", SIZE_BY, 'What sizes count: ``"points"``, or ``"weight"`` for sums of weights.'
+        "points", SIZE_BY, 'What a size counts: ``"points"``, or ``"weight"`` for sums of weights.'
     )

@@ -26,22 +26,22 @@ from smdeclust.problem import Solution
 
 @documented
 class BLPKMeans(FromCenters, Sized, StrictBaseline):
-    """BLP-KM (Baumann 2020): multi-start k-means with an exact assignment step.
+    """BLP-KM (Baumann 2020): k-means with exact assignments that satisfy all pairs.
 
-    A start ends at the first iteration that does not lower the objective.
+    A start ends at the first iteration that does not lower the objective. The best start is
+    returned.
     """
 
     _attributes = {  # noqa: RUF012
-        "n_unproven_": "Whether the last assignment of the returned solution lacks a proof of\n"
-        "optimality (1 or 0), as it may on dense cannot-links.",
-        "proven_": "Whether that assignment is proven optimal.",
+        "n_unproven_": "1 if the labels are not proven optimal for the centers, and 0 if they are.",
+        "proven_": "Whether the labels are proven optimal for the centers.",
     }
 
     solver: str = choice(
         "structured",
         ("structured", "highs", "gurobi"),
-        'How the assignment is solved: ``"structured"`` (our own, by far the fastest), or as the\n'
-        'plain binary program by ``"highs"`` or ``"gurobi"`` (needs the extra of that name).',
+        'The solver for assignments: ``"structured"`` (that of this package, by far the fastest),\n'
+        '``"highs"`` or ``"gurobi"`` (which needs the extra ``gurobi``).',
     )
     assignment: str = former("solver")
 
@@ -75,18 +75,16 @@ class BLPKMeans(FromCenters, Sized, StrictBaseline):
 
 @documented
 class SizedKMeans(FromCenters, Sized, SoftBaseline):
-    """Constrained k-means (Bradley, Bennett & Demiriz 2000): clusters of bounded sizes, no pairs.
+    """Constrained k-means (Bradley, Bennett and Demiriz 2000): size bounds, but no pairs.
 
-    Points are assigned to the centers at the lowest cost that keeps the sizes, then centers move to
-    the means, until the objective stops falling; the best of several starts is kept. The paper
-    solves each assignment as a minimum-cost flow over all N x K arcs and bounds sizes only from
-    below; upper bounds are as in the package ``k-means-constrained``. Here the same assignment is
-    found with one price per cluster. In the paper, K different bounds belong to given clusters;
-    here each cluster takes one of them, whichever is cheapest.
+    In each iteration, points are assigned to the centers at the lowest cost that respects the
+    sizes, and the centers move to the means. The paper bounds sizes only from below. Upper bounds
+    are as in the package ``k-means-constrained``. If there are K different bounds, each cluster
+    gets the one with the lowest cost, whereas the paper gives each cluster its own.
     """
 
     _attributes = {  # noqa: RUF012
-        "labels_": "(N,) cluster of each point; all bounds on sizes hold, pairs are ignored.",
+        "labels_": "The (N,) clusters of the points. Pairs are ignored.",
     }
 
     init: Any = beginning("k-means++")

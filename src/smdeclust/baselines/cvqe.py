@@ -17,17 +17,17 @@ AT_REST = 1e-12
 
 @documented
 class CVQE(FromCenters, SoftBaseline):
-    """CVQE (Davidson & Ravi 2005): k-means that charges broken pairs by distances between centers.
+    """CVQE (Davidson and Ravi 2005): k-means in which broken pairs cost distances between centers.
 
-    A broken must-link costs the squared distance between its two centers; a broken cannot-link, the
-    squared distance from its center to the nearest other one. Each pair is placed where the total
-    cost is lowest, over all K x K choices; centers then move by a rule that includes these costs.
-    Pairs may break. A point in several pairs ends up where the last of them puts it.
+    A broken must-link costs the squared distance between its two centers. A broken cannot-link
+    costs the squared distance from its center to the nearest other center. Each pair gets the
+    labels with the lowest cost, and the centers move by a rule that includes these costs. A point
+    in several pairs gets the label of the last of them.
     """
 
     _attributes = {  # noqa: RUF012
-        "objective_": "The error that the method charges, with its own centers (twice the\n"
-        "paper's, which halves every square)."
+        "objective_": "The minimized objective, with the method's own centers (twice that of\n"
+        "the paper, which halves every square)."
     }
     _linear: ClassVar[bool] = False
 
@@ -60,11 +60,11 @@ class CVQE(FromCenters, SoftBaseline):
 
 @documented
 class LCVQE(CVQE):
-    """LCVQE (Pelleg & Baras 2007): CVQE with at most three choices per pair.
+    """LCVQE (Pelleg and Baras 2007): CVQE with at most three choices for each pair.
 
-    All points go to their nearest centers first. A broken must-link either stays broken, with half
-    of each point pulling the other center, or is put into one of the two clusters; for a broken
-    cannot-link, the farther point goes to its next center. Pairs may break.
+    All points get their nearest centers first. A broken must-link either stays broken, and half of
+    each point pulls the other center, or both points get the label of one of them. For a broken
+    cannot-link, the farther point may get its next center.
     """
 
     _linear = True

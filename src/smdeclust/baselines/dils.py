@@ -22,32 +22,31 @@ MOST_MEASURED = 2000
 
 @documented
 class DILS(UnweightedBaseline):
-    """DILS (Gonzalez-Almagro, Luengo, Cano & Garcia 2020): dual iterative local search.
+    """DILS (Gonzalez-Almagro, Luengo, Cano and Garcia 2020): dual iterative local search.
 
-    There are two solutions; the worse one is replaced by a recombination of both, in which a
-    segment of labels is drawn again and single labels are then improved by local search. It
-    minimizes its own fitness: mean distance to the cluster's mean, averaged over clusters, plus a
-    penalty per broken pair (the largest distance between two points, divided by the number of
-    pairs). Pairs may break; points have no weights. With few pairs, that fitness is a poor guide: a
-    cluster of one point has a mean distance of zero, so outliers become clusters.
+    There are two solutions. A recombination of both, in which a segment of labels is random, is
+    improved by changing single labels, and may replace the worse solution. The method minimizes the
+    mean distance to the cluster's mean, averaged over clusters, plus a penalty for each broken pair
+    (the largest distance between two points, divided by the number of pairs). With few pairs,
+    outliers become clusters of their own, because a cluster of one point has distance zero.
 
-    Our choices, where the available text leaves them open: the local search continues until no
-    relabeling helps, and no cluster is ever empty.
+    Our choices where the available text is not specific: the local search continues until no change
+    helps, and no cluster is ever empty.
     """
 
     _attributes = {  # noqa: RUF012
-        "objective_": "What the method minimizes.",
-        "n_evaluations_": "Number of relabelings evaluated. (``n_iter_`` counts recombinations.)",
+        "objective_": "The minimized objective.",
+        "n_evaluations_": "The number of evaluated labels. (``n_iter_`` counts recombinations.)",
     }
 
     inherit: float = number(
-        0.5, "Probability that a label comes from the better solution.", low=0, high=1
+        0.5, "The probability that a label comes from the better solution.", low=0, high=1
     )
-    segment: float = number(0.2, "Share of the points whose labels are drawn again.", low=0, high=1)
+    segment: float = number(0.2, "The share of points whose labels are drawn again.", low=0, high=1)
     similarity: float = number(
         0.5, "The worse solution is drawn again if it is worse by more than this.", low=0
     )
-    max_evaluations: int = whole(300_000, "Maximum number of relabelings to evaluate.", low=1)
+    max_evaluations: int = whole(300_000, "The maximum number of labels to evaluate.", low=1)
 
     def _solve(self, task: Task) -> np.ndarray:
         problem, deadline, together, apart = task

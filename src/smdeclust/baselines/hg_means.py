@@ -21,33 +21,34 @@ DRIFT = 0.2
 
 @documented
 class HGMeans(SoftBaseline):
-    """HG-means (Gribel & Vidal 2019): a genetic search over k-means solutions, without pairs.
+    """HG-means (Gribel and Vidal 2019): a memetic method for clustering without pairs.
 
-    Parents are chosen by binary tournament; their centers are matched at the lowest cost and one of
-    each pair is kept at random; one center moves onto a point; k-means follows. When the population
-    has grown to its largest size, the best solutions survive, and clones are removed first.
+    Parents are chosen by binary tournaments. Their centers are matched at the lowest cost, and the
+    child gets one center of each match at random. One of its centers moves to a random point, and
+    k-means follows. When the population is full, the best solutions survive, and duplicates are
+    removed first.
 
-    Our choices, where the paper leaves them open: the first population starts from random points;
-    there, the weight of points far from their center in the mutation is drawn uniformly from 0 to
-    1, and later it is the mean of the parents' weights plus or minus up to 0.2; solutions with the
-    same objective and cluster sizes are clones.
+    Our choices where the paper is not specific: the first population starts from random points. In
+    the mutation, the weight of points far from their center is at first uniform between 0 and 1,
+    and then the mean of the parents' weights plus or minus up to 0.2. Solutions with the same
+    objective and cluster sizes are duplicates.
     """
 
     _attributes = {  # noqa: RUF012
-        "labels_": "(N,) cluster of each point; pairs are ignored.",
-        "n_local_searches_, n_local_iterations_": "Local searches, and their iterations in total.",
+        "labels_": "The (N,) clusters of the points. Pairs are ignored.",
+        "n_local_searches_, n_local_iterations_": "The numbers of searches and of their iterations.",
         "stop_reason_": '``"no_improvement"``, ``"max_offspring"`` or ``"max_time"``.',
-        "history_": "Arrays of equal length, one entry per choice of survivors.",
+        "history_": "Arrays with one entry for each choice of survivors.",
     }
 
-    population_size: int = whole(10, "Number of solutions that survive.", low=2)
-    largest_population: int = whole(20, "Population size at which survivors are chosen.", low=3)
+    population_size: int = whole(10, "The number of solutions that survive.", low=2)
+    largest_population: int = whole(20, "The population size at which survivors are chosen.", low=3)
     max_no_improvement: int = whole(
         500, "Stop after this many offspring in a row that do not improve the best solution.", low=1
     )
     max_offspring: int = whole(5000, "Stop after this many local searches.", low=1)
     callback: Callable[[State], None] | None = anything(
-        None, "Called with the state of the run after every local search."
+        None, "A function that is called with the state of the run after every local search."
     )
 
     def _solve(self, task: Task) -> np.ndarray:

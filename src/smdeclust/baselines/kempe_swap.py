@@ -23,19 +23,18 @@ LEAST_GAIN = 1e-12
 
 @documented
 class KempeSwapKMeans(FromCenters, StrictBaseline):
-    """Kempe Swap K-Means (Ren & Deng, arXiv 2603.27417): every step keeps every pair.
+    """Kempe Swap K-Means (Ren and Deng, arXiv 2603.27417), which satisfies all pairs at every step.
 
-    Must-linked points are one group. For fixed centers, chains of the cannot-link graph are swapped
-    between two clusters if that brings their groups closer to the centers; then centers move to the
-    means, perturbed from time to time.
+    For fixed centers, it swaps chains of the cannot-link graph between two clusters if this lowers
+    the cost. Then the centers move to the means. From time to time, they are perturbed.
 
-    Our choices, where the available text leaves them open: the first labels are one exact
-    assignment; a perturbation is Gaussian, starts at half the mean distance from points to their
-    centers and shrinks by a fifth each time; the best solution is perturbed.
+    Our choices, because only the abstract and related papers were available: the first labels are
+    an exact assignment. Perturbations are Gaussian and apply to the best solution. The first has
+    half the mean distance from points to their centers, and each later one is a fifth smaller.
     """
 
-    n_perturbations: int = whole(10, "Number of perturbations per start.", low=0)
-    max_iter: int = whole(300, "Maximum number of iterations between two perturbations.", low=1)
+    n_perturbations: int = whole(10, "The number of perturbations per start.", low=0)
+    max_iter: int = whole(300, "The maximum number of iterations between perturbations.", low=1)
 
     def _search(self, task: Task, centers: np.ndarray, rng: np.random.Generator) -> Solution:
         """Run one start; `rng` draws the perturbations."""

@@ -20,24 +20,24 @@ MOST_STEPS = 200
 
 @documented
 class NonsmoothClustering(SoftBaseline):
-    """Non-smooth optimization for pairs, after Bagirov, Taheri, Bai & Zheng (2023).
+    """Non-smooth optimization for clustering with pairs, after Bagirov et al. (2023).
 
-    Only centers are optimized. The objective is the sum of squared distances to the nearest centers
-    plus a penalty times the extra cost of keeping each broken pair. Centers are added one at a
-    time, from the best points of an auxiliary problem. Points go to their nearest center.
+    The objective is a function of the centers: the sum of squared distances to the nearest centers,
+    plus `penalty` times what satisfying each broken pair would cost. Centers are added one at a
+    time, from the best points of an auxiliary problem.
 
-    The full paper was not available. Our choices: the form of the penalties, and L-BFGS instead of
-    its bundle method (the objective is smooth almost everywhere).
+    Only the abstract and related papers were available. Our choices: the form of the penalty, and
+    L-BFGS instead of the bundle method (the objective is smooth almost everywhere).
     """
 
     _attributes = {  # noqa: RUF012
-        "objective_": "The penalized objective at the method's own centers.",
-        "n_iter_": "Evaluations of the objective.",
+        "objective_": "The minimized objective, with the method's own centers.",
+        "n_iter_": "The number of evaluations of the objective.",
     }
 
-    penalty: float = number(10.0, "Price of a broken pair: the factor on its extra cost.", low=0)
+    penalty: float = number(10.0, "The factor on the cost of satisfying a broken pair.", low=0)
     max_time: float | None = number(
-        None, "Seconds, after which centers are added without refinement.", low=0
+        None, "The time limit in seconds. Later centers are not refined.", low=0
     )
 
     def _solve(self, task: Task) -> np.ndarray:

@@ -37,43 +37,43 @@ PCCC_PIVOTS = 20_000
 
 @documented
 class PCCC(FromCenters, Baseline):
-    """PCCC (Baumann, Hochbaum 2024): hard pairs, and soft ones with confidences.
+    """PCCC (Baumann and Hochbaum 2024): k-means with exact assignments, for hard and soft pairs.
 
-    It is k-means with an exact assignment step: hard pairs hold, and a broken soft pair costs
-    penalty x confidence. A start ends at the first iteration that does not lower the objective.
-    Clusters that are empty or hardly needed are repositioned.
+    Hard pairs always hold. A broken soft pair costs the penalty times its confidence. A start ends
+    at the first iteration that does not lower the objective. Clusters that are empty or contribute
+    little are repositioned.
     """
 
     _attributes = {  # noqa: RUF012
-        "labels_": "(N,) cluster of each point; all hard constraints hold.",
-        "objective_": "What the method minimizes: ``inertia_`` plus the prices of broken pairs.",
-        "n_violations_": "Broken soft pairs.",
-        "penalty_": "The penalty used.",
-        "n_repositions_": "Clusters repositioned, in all starts.",
+        "labels_": "The (N,) clusters of the points. They satisfy all hard pairs.",
+        "objective_": "The minimized objective: ``inertia_`` plus the prices of broken pairs.",
+        "n_violations_": "The number of broken soft pairs.",
+        "penalty_": "The penalty that was used.",
+        "n_repositions_": "The number of repositioned clusters, in all starts.",
     }
 
     q: int | None = whole(
         None,
-        "A group that the binary program assigns may use its `q` nearest centers, and more only\n"
-        "if necessary. ``None``: all of them, which makes every assignment optimal.",
+        "How many of its nearest centers a group may be assigned to. If this is infeasible, more\n"
+        "centers are allowed. ``None`` allows all centers, which makes every assignment optimal.",
         low=1,
     )
     penalty: float | None = number(
         None,
-        "Price of a broken soft pair of confidence 1. ``None``: the mean squared distance of the\n"
-        "points from their mean.",
+        "The price of a broken soft pair with confidence 1. By default, the mean squared distance\n"
+        "of the points from their mean.",
         low=0,
         high=1e100,
     )
     repositioning: bool = flag(
         True,
-        "Whether, at a local optimum, the least needed cluster is moved to where most\n"
-        "soft pairs are broken, then to where inertia is largest, if that lowers the objective.",
+        "Whether a local optimum is improved by moving the cluster that contributes least to where\n"
+        "most soft pairs are broken, or where the sum of squares is largest.",
     )
     max_time: float | None = number(
         None,
-        "Seconds; then the best solution so far is returned. (A start ends between two\n"
-        "assignments, and the first assignment of the first start is always made.)",
+        "The time limit in seconds. Then the best clustering so far is returned. The first\n"
+        "assignment is always completed.",
         low=0,
     )
 
@@ -96,20 +96,18 @@ class PCCC(FromCenters, Baseline):
         constraints: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """Cluster the rows of `X`, like `SMDEClust.fit`, but with confidences above 0.
+        """Cluster the rows of `X`. Confidences may be between 0 and 1.
 
         Parameters
         ----------
         X, y, must_link, cannot_link, constraints, sample_weight
             As in `SMDEClust.fit`.
         soft_must_link, soft_cannot_link
-            Soft pairs, which may contradict each other and the hard ones.
-            A pair listed several times costs the sum of its prices.
+            Soft pairs. They may contradict each other. The prices of a repeated pair add up.
         soft_must_link_confidence, soft_cannot_link_confidence
-            Confidence in the soft pairs, above 0 and up to 1: one number, or one per pair. ``None``
-            stands for 1.
+            The confidences of the soft pairs: one number, or one for each pair. The default is 1.
         must_link_confidence, cannot_link_confidence
-            Deprecated: earlier names of these two.
+            Deprecated: the former names of these confidences.
         """
         deadline = deadline_after(self.max_time)
         check_parameters(self)

@@ -34,24 +34,23 @@ MOST_PASSES = 6
 
 @documented
 class PCKMeans(MultiStart, SoftBaseline):
-    """PCK-Means (Basu 2004): soft constraints, each with a price for breaking it.
+    """PCK-means (Basu, Banerjee and Mooney 2004): k-means in which broken pairs have a price.
 
-    Minimizes the sum of squared distances plus `penalty` per broken pair. Points are placed one by
-    one in random order, each where its squared distance plus the price of the pairs broken so far
-    is lowest; a few more passes visit every point again. The first start begins at the means of the
-    K largest must-link groups, the others at K groups drawn by size; if there are fewer groups,
-    random points are added. A start also ends after ten iterations in a row without a better
-    solution.
+    The objective is the sum of squared distances plus `penalty` for each broken pair. Points are
+    assigned one by one in random order, each at the lowest cost. The first start begins at the
+    means of the K largest must-link groups, and other starts at K random groups, where large groups
+    are more likely. If there are fewer groups, random points are added. A start also ends after ten
+    iterations in a row without a better solution.
     """
 
     _attributes = {  # noqa: RUF012
-        "objective_": "What the method minimizes: ``inertia_`` plus the prices of broken pairs.",
+        "objective_": "The minimized objective: ``inertia_`` plus the prices of broken pairs.",
     }
 
     penalty: Any = anything(
         1.0,
-        "Price of a broken pair: one number, or one per pair, the must-links first, in the order\n"
-        "given to ``fit``. A pair listed several times counts once, at the largest of its prices.",
+        "The price of a broken pair: one number, or one for each pair in the order given to\n"
+        "``fit``, must-links first. A repeated pair counts once, with its largest price.",
     )
     w: Any = former("penalty")
 
@@ -79,13 +78,13 @@ class PCKMeans(MultiStart, SoftBaseline):
 
 @documented
 class COPKMeans(FromCenters, StrictBaseline):
-    """COP-KM (Wagstaff 2001): k-means that places points greedily and breaks no constraint.
+    """COP-k-means (Wagstaff et al. 2001): k-means that assigns points greedily and breaks no pair.
 
-    Must-link groups are placed in random order, each at the nearest center whose cluster has no
-    cannot-linked group yet. There is no backtracking: a start fails if its first placement leaves a
-    group without a cluster, which does not mean that no clustering exists. If all starts fail,
-    ``fit`` raises ``NoFeasibleSolutionError``. A start also ends after twenty iterations in a row
-    without a better solution.
+    Groups of must-linked points are assigned in random order, each to the nearest center whose
+    cluster has no cannot-link to it. A start fails if no cluster is left for a group, because there
+    is no backtracking. If all starts fail, ``fit`` raises `NoFeasibleSolutionError`, although a
+    feasible clustering may exist. A start also ends after twenty iterations in a row without a
+    better solution.
     """
 
     _failure = (

@@ -24,25 +24,23 @@ N_STARTS = 20
 
 @documented
 class RepetitiveBB(StrictBaseline):
-    """Repetitive branch and bound (Brusco 2006; with pairs Guns, Dao, Vrain & Duong 2016).
+    """Repetitive branch and bound (Brusco 2006; Guns, Dao, Vrain and Duong 2016), an exact method.
 
-    Exact, for dozens of points (more if clusters are far apart, or must-links leave few groups):
-    the optimum of the last 1, 2, ... groups in a fixed order is found in turn and bounds their cost
-    in the longer problems. Groups are labeled one by one in that order, never with the label of a
-    group that they are cannot-linked to; a new cluster always gets the next number.
+    It is practical for dozens of groups of must-linked points, and more if clusters are far apart.
+    It solves the problem for the last 1, 2, ... groups in a fixed order. Each optimum bounds the
+    cost of these groups in the larger problems.
 
-    Our choices: the constraint solver is replaced by our own depth-first search with the same
-    propagation of pairs and the same bound; the order is farthest first. Local searches,
-    seeded by `random_state`, run before the proof.
+    Our choices: a depth-first search with the same propagation and bounds replaces the constraint
+    solver, and the order is farthest first. Local searches find a first solution.
     """
 
     _attributes = {  # noqa: RUF012
-        "lower_bound_": "No clustering that keeps the pairs has a smaller sum of squares.",
-        "optimal_": "Whether the run ended before its limits, so that ``inertia_`` is the optimum.",
-        "n_iter_": "Nodes.",
+        "lower_bound_": "A lower bound on the objective of every feasible clustering.",
+        "optimal_": "Whether the clustering is optimal, because no limit was reached.",
+        "n_iter_": "The number of nodes.",
     }
 
-    max_nodes: int | None = whole(None, "Maximum number of nodes of all trees, or None.", low=1)
+    max_nodes: int | None = whole(None, "The maximum number of nodes of all trees, or None.", low=1)
 
     def _solve(self, task: Task) -> np.ndarray:
         problem, deadline = task.problem, task.deadline

@@ -34,32 +34,32 @@ MUST, CANNOT = 0, 1
 
 @documented
 class SoftHGMeans(UnweightedBaseline):
-    """S-HG-MEANS (Gribel, Gendreau, Vidal 2022): pairs as annotations that may be wrong.
+    """S-HG-MEANS (Gribel, Gendreau and Vidal 2022): a memetic method for pairs that may be wrong.
 
-    A genetic search with local improvement for the most likely labels under spherical Gaussians,
-    one variance per cluster, and a Poisson block model of the pairs whose prior says how many of
-    them are expected to be right. It may break constraints, even with ``confidence=1``.
+    It looks for the most likely labels under spherical Gaussians with one variance for each
+    cluster, and a model of the pairs that states how many of them are expected to be right. It may
+    break pairs, even with ``confidence=1``.
     """
 
     _attributes = {  # noqa: RUF012
-        "objective_": "Minus the logarithm of the likelihood, up to a constant.",
-        "n_local_searches_, n_local_iterations_": "Local searches, and their passes over the\n"
-        "points in total.",
+        "objective_": "The negative logarithm of the likelihood, up to a constant.",
+        "n_local_searches_, n_local_iterations_": "The number of local searches, and of their\n"
+        "passes over the points.",
         "stop_reason_": '``"max_generations"``, ``"no_improvement"`` or ``"max_time"``.',
-        "history_": "Arrays of equal length, one entry per generation.",
+        "history_": "Arrays with one entry for each generation.",
     }
 
     confidence: float | None = number(
         1.0,
-        "p, the share of the pairs expected to be right, above 0 and up to 1. ``None``: no prior.",
+        "The share of pairs that are expected to be right. ``None`` means no prior.",
         low=1e-6,
         high=1,
         optional=True,
     )
     accuracy: float | None = former("confidence")
-    population_size: int = whole(10, "Number of solutions that survive a generation.", low=2)
-    n_offspring: int = whole(10, "Number of offspring per generation.", low=1)
-    max_generations: int = whole(50, "Maximum number of generations.", low=0)
+    population_size: int = whole(10, "The number of solutions that survive a generation.", low=2)
+    n_offspring: int = whole(10, "The number of offspring per generation.", low=1)
+    max_generations: int = whole(50, "The maximum number of generations.", low=0)
     max_no_improvement: int | None = whole(
         None,
         "Stop after this many offspring in a row that do not improve the best solution, or None.",
@@ -67,12 +67,12 @@ class SoftHGMeans(UnweightedBaseline):
     )
     variance_floor: float = number(
         1e-3,
-        "Smallest variance of a cluster, as a share of the variance of all points. Without it, a\n"
+        "The smallest variance of a cluster, as a share of that of all points. Without it, a\n"
         "cluster of a single point would have an infinite likelihood.",
         low=1e-12,
         high=1,
     )
-    verbose: int = anything(0, "1: log one line per generation.")
+    verbose: int = anything(0, "1 logs one line for each generation.")
 
     def _solve(self, task: Task) -> np.ndarray:
         problem, deadline, together, apart = task

@@ -15,34 +15,33 @@ MOST_ITERATIONS = 50
 class VNSClustering(SoftBaseline):
     """Variable neighborhood search for clustering with pairs (GERAD G-2026-09).
 
-    Must-linked points form one group and stay together; broken cannot-links cost a penalty. The
-    best solution is shaken by moving 1, 2, ... of its centers onto points, and a penalized k-means
-    follows; after an improvement, shakes start small again.
+    Must-links always hold, and broken cannot-links cost a penalty. The method moves 1, 2, ...
+    centers of the best solution to random points, and then runs a k-means with the penalty. After
+    an improvement, it moves one center again.
 
-    Only the abstract was available, so these are our choices: the penalty (twice the largest weight
-    times the squared diagonal of the box around the points, more than breaking a pair can save a
-    group), the shakes, the local search (that of PCK-Means), and when to stop.
+    Only the abstract was available. Our choices: the penalty (more than breaking a pair can save),
+    the moves, the local search (that of `PCKMeans`), and when to stop.
     """
 
     _attributes = {  # noqa: RUF012
-        "labels_": "(N,) cluster of each point; must-links hold, cannot-links may be broken.",
-        "n_violations_": "Broken pairs.",
-        "objective_": "``inertia_`` plus the prices of the broken pairs.",
-        "n_iter_": "Shakes.",
-        "n_local_searches_": "Local searches.",
+        "labels_": "The (N,) clusters of the points. They may break cannot-links.",
+        "n_violations_": "The number of broken pairs.",
+        "objective_": "The minimized objective: ``inertia_`` plus the prices of broken pairs.",
+        "n_iter_": "The number of moves.",
+        "n_local_searches_": "The number of local searches.",
     }
 
     penalty: float | None = number(
         None,
-        "Price of a broken cannot-link; ``None``: large enough that none is broken if the\n"
-        "local search can avoid it.",
+        "The price of a broken cannot-link. By default, it is so large that the local search\n"
+        "breaks none if it can.",
         low=0,
     )
     largest_shake: int | None = whole(
-        None, "Maximum number of centers that move at once; ``None``: all.", low=1
+        None, "The maximum number of centers that move at once. By default, all.", low=1
     )
     max_no_improvement: int = whole(
-        100, "Stop after this many shakes in a row that find nothing better.", low=1
+        100, "Stop after this many moves in a row without improvement.", low=1
     )
 
     _contract = True

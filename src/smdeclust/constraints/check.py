@@ -29,28 +29,28 @@ _SHOWN = 12
 
 @dataclass(frozen=True, repr=False)
 class Check:
-    """The result of :meth:`Constraints.check`: ``print`` it. It is true if all pairs can hold.
+    """The result of :meth:`Constraints.check`, with an explanation that you can ``print``.
+
+    It is true if the pairs can be satisfied.
 
     Attributes
     ----------
     feasible
-        Whether all pairs can hold; ``None`` if that is not known.
+        Whether K clusters can satisfy all pairs, or ``None`` if this is unknown.
     conflicts
-        Contradictions, no two of which share a pair; ``must_link`` and ``cannot_link`` of each are
-        positions in the pairs of `judged`.
+        Contradictions that share no pair. Their pairs are positions in `judged`.
     complete
-        Whether there are no other contradictions.
+        Whether these are all such contradictions.
     repair
-        The pairs to drop (positions in the pairs of `judged`), their cost, and whether it is proven
-        that no smaller or cheaper repair exists; ``None`` if no contradiction was found.
+        The pairs to drop (positions in `judged`), or ``None`` if there is no contradiction.
     judged
         The pairs that were checked, all as hard ones.
     repaired
         The constraints without the pairs of the repair.
     n_clusters
-        Number of clusters, K.
+        The number of clusters, K.
     quotas
-        Why the quotas cannot hold although the pairs can; empty if they can, or if there are none.
+        Why the quotas cannot be met although the pairs can be satisfied, or an empty text.
     """
 
     feasible: bool | None

@@ -50,49 +50,47 @@ def format_of(path: Any) -> str:
 
 
 class Constraints(Store):
-    """Everything known about the points: hard and soft pairs, labels, groups and quotas.
+    """Everything that you know about the points: pairs, labels, groups and quotas.
 
-    An object of this class never changes: ``add``, ``drop``, ``|``, ``-`` and ``[rows]`` return new
-    ones. Pairs stay in the order given, including repetitions and contradictions; ``check`` finds
-    these. ``len`` is the number of points, so that scikit-learn slices it together with the data.
+    The object is immutable: ``add``, ``drop``, ``|``, ``-`` and ``[rows]`` return new objects.
+    Contradictory pairs are accepted, and ``check`` finds them. ``len`` is the number of points, so
+    that scikit-learn can slice the object together with the data.
 
     Parameters
     ----------
     must_link, cannot_link
-        Hard pairs: an (m, 2) array, a table of two columns, or any iterable of pairs. They contain
-        ids if `ids` are given, and otherwise row positions.
+        Hard pairs: an (m, 2) array, a table with two columns, or any iterable of pairs. They
+        contain ids if `ids` is given, and row positions otherwise.
     soft_must_link, soft_cannot_link
         Soft pairs: ``(i, j)`` or ``(i, j, confidence)``. The confidence is the probability that the
-        pair is right, from 0.5 (no information) to 1 (a hard pair); 0.95 if none is given.
+        pair is right, from 0.5 (no information) to 1 (a hard pair). The default is 0.95.
     soft_must_link_confidence, soft_cannot_link_confidence
-        The confidences, if they are not in the pairs: one number, or one per pair.
+        The confidences, if they are not in the pairs: one number, or one for each pair.
     soft_must_link_price, soft_cannot_link_price
-        Instead of confidences: what each broken pair costs, in units of the objective.
+        The prices of the pairs in units of the objective, instead of confidences.
     ids
-        Id of each point, all different: a column or the index of a data frame, or any sequence.
+        The unique id of each point: a column or the index of a data frame, or any sequence.
     n_points
-        Number of points, if there are no ids. Without either, pairs can be stored and fitted, but
-        not sliced.
+        The number of points, if there are no ids. Constraints without a number of points cannot be
+        sliced.
     by_row
-        Whether pairs are row positions even though there are `ids`.
+        Whether pairs are row positions although there are `ids`.
     files, origins
-        Where the pairs come from: the files, and for each kind an (m, 3) array of the file and the
-        lines of the two rows.
+        Where the pairs come from: the files and, for each kind of pair, an (m, 3) array with the
+        number of the file and the lines of the two rows.
 
     Attributes
     ----------
     must_link, cannot_link, soft_must_link, soft_cannot_link
-        (m, 2) pairs of row positions.
+        The pairs as (m, 2) arrays of row positions.
     soft_must_link_confidence, soft_cannot_link_confidence
-        (m,) confidences, NaN if there is a price instead.
+        The confidences. They are NaN for pairs with a price.
     soft_must_link_price, soft_cannot_link_price
-        (m,) prices, NaN if there is a confidence.
+        The prices. They are NaN for pairs with a confidence.
     quotas
-        Bounds on what each cluster contains; see :meth:`quota`.
-    ids
-        (N,) ids, or ``None``.
-    n_points
-        N, or ``None`` if it is not known.
+        The bounds that :meth:`quota` has added.
+    ids, n_points
+        The (N,) ids and the number of points, or ``None``.
 
     Examples
     --------
@@ -159,15 +157,18 @@ class Constraints(Store):
 
     @classmethod
     def from_labels(cls, labels: Any, *, ids: Any = None) -> Constraints:
-        """Make constraints from known classes: together within a class, apart across classes.
+        """Make pairs from the labels of some points.
+
+        Points with the same label must be in the same cluster, and points with different labels
+        must be in different clusters.
 
         Parameters
         ----------
         labels
-            One entry per point. -1, ``None``, NaN, pandas' NA and text that means missing (empty,
-            "-", "?", "n/a", "k.A.", "NULL" and the like, as in tables) mean unknown.
+            One label for each point. -1, ``None``, NaN and text that stands for a missing value
+            (such as "", "-", "?" or "n/a") mean that the label is unknown.
         ids
-            Id of each point, if you want to add pairs by id later.
+            The id of each point, if you want to add pairs by id later.
         """
         codes = class_codes(labels, "labels")
         return cls._of_column(Column(codes, apart=True), ids)
@@ -176,18 +177,18 @@ class Constraints(Store):
     def from_groups(
         cls, groups: Any, *, kind: str = "must_link", ids: Any = None, n_points: int | None = None
     ) -> Constraints:
-        """Make constraints from groups of points that all belong together, or all belong apart.
+        """Make pairs from groups of points that all belong together, or all belong apart.
 
         Parameters
         ----------
         groups
-            One entry per point (equal entries form a group; unknown ones, as in `from_labels`, do
-            not), or a list of groups of ids or row positions. Groups that share a point are merged.
+            One entry for each point, where equal entries form a group and missing ones (see
+            `from_labels`) do not, or a list of groups of ids or row positions.
         kind
-            ``"must_link"``: the points of a group are together. ``"cannot_link"``: no two of them
-            are ("faces in one photo are different people"; here groups may share points).
+            ``"must_link"`` if the points of a group belong together, or ``"cannot_link"`` if no two
+            of them do (for example, faces in one photo).
         ids, n_points
-            As in the constructor; needed for a list of groups.
+            As in the constructor. A list of groups needs one of them.
         """
         if kind not in KINDS[:2]:
             raise InvalidInputError(f"kind is {kind!r}, expected 'must_link' or 'cannot_link'.")
@@ -226,16 +227,16 @@ class Constraints(Store):
         by_row: bool = False,
         **options: Any,
     ) -> Constraints:
-        """Read pairs (and quotas) from one or several files, in any supported format.
+        """Read pairs and quotas from one or more files of any supported format.
 
         Parameters
         ----------
         path
-            One file, or several whose pairs are combined.
+            A file, or a list of files whose pairs are combined.
         ids, n_points, by_row
-            As in the constructor: with `ids`, files contain ids (unless `by_row`).
+            As in the constructor. With `ids`, the files contain ids unless `by_row` is true.
         options
-            ``format``, ``kind``, ``index_base``, ``must_link_sign`` of
+            ``format``, ``kind``, ``index_base`` and ``must_link_sign`` of
             :func:`smdeclust.io.read_constraints`.
         """
         from smdeclust.io import read_constraints  # a room above: see pyproject.toml
@@ -248,9 +249,10 @@ class Constraints(Store):
         return found._with(ids=ids, n_points=n_points)
 
     def write(self, path: Any, *, format: str | None = None, by_row: bool = False) -> None:
-        """Write the pairs as ``json``, ``csv`` or ``links`` (by the extension of the file).
+        """Write the pairs to a file: ``json``, ``csv`` or ``links``, as the extension says.
 
-        Ids are written if there are any, unless `by_row`. Only ``json`` can hold quotas.
+        If there are ids, the file contains ids unless `by_row` is true. Only ``json`` can store
+        quotas.
         """
         from smdeclust.io import write_constraints
 
@@ -258,14 +260,14 @@ class Constraints(Store):
         write_constraints(written, path, format or format_of(path))
 
     def add(self, must_link: Any = None, cannot_link: Any = None, **more: Any) -> Constraints:
-        """Return these constraints with more pairs.
+        """Return a copy with additional pairs.
 
         Parameters
         ----------
         must_link, cannot_link
-            As in the constructor: ids if there are any (unless ``by_row=True``), or row positions.
+            Hard pairs, as in the constructor.
         more
-            ``soft_must_link``, ``soft_cannot_link``, their confidences or prices, ``by_row``.
+            ``soft_must_link``, ``soft_cannot_link``, their confidences or prices, and ``by_row``.
         """
         return self | Constraints(
             must_link, cannot_link, ids=self.ids, n_points=self.n_points, **more
@@ -280,25 +282,24 @@ class Constraints(Store):
         of: str | None = None,
         name: str | None = None,
     ) -> Constraints:
-        """Return these constraints with bounds on what every cluster contains.
+        """Return a copy with a bound on what each cluster contains.
 
         Parameters
         ----------
         column
-            One entry per point. Each value of a category is counted. (An empty cell, or text such
-            as "-" or "n/a", is a value only if `low` or `high` names it, but its point counts
-            toward the size in shares.) In a column of True and False, True is counted. Numbers are
-            summed; in a column of 0 and 1, a fraction bounds the share of 1.
+            One value for each point. Text and True/False values are counted, and numbers are
+            summed. Missing values belong to no count, unless `low` or `high` names them, but their
+            points count toward the size in shares.
         low, high
-            Minimum and maximum in every cluster: a number, or a mapping from values to numbers
-            (other values have no bounds). Whole numbers are counts, fractions are shares of the
-            cluster. A list of K numbers (``None``: no bound) has one for each cluster. The search
-            decides which cluster gets which; the j-th bounds and the j-th sizes go together.
+            The smallest and largest amount in each cluster: a number, or a dict with a number for
+            each value that has a bound. Whole numbers are counts, and fractions are shares of the
+            cluster. A list of K numbers (or ``None``) has one for each cluster, and the search
+            decides which cluster gets which. The j-th bounds then belong to the j-th sizes.
         of
-            What the bounds mean, if that is ambiguous: ``"count"`` or ``"share"`` of a value,
-            ``"sum"`` or ``"mean"`` of numbers.
+            What the numbers mean, if this is ambiguous: ``"count"``, ``"share"``, ``"sum"`` or
+            ``"mean"``.
         name
-            Name of the column in messages; taken from a data frame's column if there is one.
+            The name of the column in messages. By default, the name of the data frame's column.
 
         Examples
         --------
@@ -311,8 +312,10 @@ class Constraints(Store):
         return self._with(n_points=n_points, quotas=(*self.quotas, *more))
 
     def drop(self, must_link: Any = None, cannot_link: Any = None, **more: Any) -> Constraints:
-        """Return these constraints without the given pairs. The arguments are those of :meth:`add`;
-        soft pairs are given without confidences or prices."""
+        """Return a copy without some pairs.
+
+        The arguments are those of :meth:`add`, but soft pairs have no confidences or prices.
+        """
         gone = Constraints(must_link, cannot_link, ids=self.ids, n_points=self.n_points, **more)
         for kind in KINDS:
             missing = gone.named(kind, ~among(getattr(gone, kind), getattr(self, kind)))
@@ -393,7 +396,7 @@ class Constraints(Store):
         return some
 
     def hardened(self) -> Constraints:
-        """Return a copy in which soft pairs of confidence 1 (or infinite price) are hard."""
+        """Return a copy in which soft pairs with confidence 1 or an infinite price are hard."""
         if not self.n_soft:
             return self
         masks, hard = {}, {}
@@ -407,11 +410,11 @@ class Constraints(Store):
         return self.keep(masks) | more
 
     def hard_only(self) -> Constraints:
-        """Return the hard pairs alone."""
+        """Return a copy with only the hard pairs."""
         return self.keep({kind: np.zeros(len(getattr(self, kind)), bool) for kind in SOFT})
 
     def all_as_hard(self) -> Constraints:
-        """Return hard pairs, then soft pairs, all as hard ones."""
+        """Return a copy in which all pairs are hard: the hard pairs, and then the soft ones."""
         fields: dict[str, Any] = {}
         origins: dict[str, np.ndarray] = {}
         for hard, soft in zip(KINDS, SOFT, strict=False):
@@ -421,17 +424,17 @@ class Constraints(Store):
         return self.hard_only()._with(**fields, origins=origins)
 
     def check(self, n_clusters: int, *, soft: bool = False, max_time: float = 30.0) -> Check:
-        """Check whether all pairs can hold in K clusters, and if not, why and what to drop.
+        """Check whether K clusters can satisfy all pairs and, if not, find out what to drop.
 
         Parameters
         ----------
         n_clusters
-            Number of clusters, K.
+            The number of clusters, K.
         soft
-            Whether soft pairs must hold as well; the repair then drops pairs of low confidence
-            first. Otherwise they are ignored, because they may be broken.
+            Whether to treat soft pairs as hard. The repair then drops pairs of low confidence
+            first. By default, soft pairs are ignored.
         max_time
-            Time limit in seconds. If it is reached, the result says what is not proven.
+            The time limit in seconds. If it is reached, the result says what is not proven.
         """
         return judge(self, n_clusters, soft=soft, max_time=max_time)
 

@@ -26,20 +26,20 @@ _ROWS_AT_ONCE = 4096
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Points and classes of one data set.
+    """The points and classes of a data set.
 
     Attributes
     ----------
     name
-        Name, as in ``list_datasets``.
+        The name, as in ``list_datasets``.
     X
-        Points, shape (n, d), scaled as the paper's experiments use them.
+        The (n, d) points, scaled as in the paper's experiments.
     y
-        Class of each point, from 0; None if not known.
+        The class of each point, from 0, or None if it is unknown.
     n_clusters
-        The number of clusters K that the paper uses.
+        The number of clusters in the paper.
     source
-        The file or address that it was read from.
+        The file or address from which the data were read.
     """
 
     name: str
@@ -51,18 +51,18 @@ class Dataset:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known about a data set before it is loaded.
+    """The description of a data set that need not be loaded.
 
     Attributes
     ----------
     name
-        Name to load it by.
+        The name.
     set
-        1, 2 or 3, as in the paper's Table 1.
+        The number of its set in the paper's Table 1: 1, 2 or 3.
     n_points, n_features, n_clusters
-        Its sizes N, d and K.
+        The numbers of points, columns and clusters.
     configurations
-        Names of its constraint configurations, for ``load_constraints``.
+        The names of its configurations of pairs, for ``load_constraints``.
     """
 
     name: str

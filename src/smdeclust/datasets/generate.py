@@ -26,30 +26,30 @@ def make_synthetic(
     standardize: bool = True,
     random_state: Any = 24,
 ) -> Dataset:
-    """Make a mixture of spherical Gaussians, like the paper's third set.
+    """Generate overlapping spherical Gaussians, like set 3 of the paper.
 
-    Centers are uniform in a box of side 20, and with the default standard deviation of 10 the
-    clusters overlap. The default arguments reproduce the published data sets bit for bit.
+    The centers are uniform in a box of side 20. With the default arguments, the result is identical
+    to the published data.
 
     Parameters
     ----------
     n
-        Number of points.
+        The number of points.
     k
-        Number of Gaussians; points are divided among them as evenly as possible.
+        The number of Gaussians. The points are divided among them as evenly as possible.
     n_features
-        Dimension of the points.
+        The number of columns.
     cluster_std
-        Standard deviation of each Gaussian, before scaling.
+        The standard deviation of each Gaussian, before scaling.
     standardize
-        Whether columns are scaled to mean 0 and standard deviation 1.
+        Whether to scale the columns to mean 0 and standard deviation 1.
     random_state
-        Seed, ``numpy.random.RandomState`` or None, as in scikit-learn.
+        A seed, a ``numpy.random.RandomState`` or None.
 
     Returns
     -------
     Dataset
-        Points and the Gaussian of each, numbered in the order in which they first occur.
+        The points, and the number of the Gaussian of each point.
     """
     from sklearn.datasets import make_blobs
 
@@ -70,21 +70,19 @@ def make_synthetic(
 def make_constraints(
     y: ArrayLike, n_constraints: int, *, random_state: int | np.random.RandomState = 24
 ) -> Constraints:
-    """Draw random pairs and make them must-links or cannot-links by the classes.
+    """Draw random pairs of points, and make them must-links or cannot-links by their classes.
 
-    This is the published rule behind the constraints of the second and third set, which it
-    reproduces: pairs are drawn ``n_constraints`` at a time, ordered, merged and sorted until there
-    are enough, and the first ones are kept. Keeping the first of the sorted pairs favors pairs of
-    early rows, as in the published files.
+    This is the method by which the pairs of sets 2 and 3 of the paper were drawn. It sorts the
+    pairs before it keeps the first ones, so pairs of early rows are more likely.
 
     Parameters
     ----------
     y
-        Class of each point; -1, None or NaN if unknown (such points are in no pair).
+        The class of each point, or -1, None or NaN. Points without a class are in no pair.
     n_constraints
-        Number of different pairs.
+        The number of different pairs.
     random_state
-        Seed of the legacy generator, or the generator.
+        A seed or a generator.
     """
     classes, known = _as_classes(y)
     n_points = len(known)
@@ -114,16 +112,16 @@ def make_constraints(
 def make_constraints_from_labels(
     y: ArrayLike, fraction: float, *, random_state: int | np.random.Generator = 24
 ) -> Constraints:
-    """Label a random fraction of the points and link all pairs of them by their classes.
+    """Choose a random fraction of the points, and make pairs of all of them by their classes.
 
     Parameters
     ----------
     y
-        Class of each point; -1, None or NaN if unknown (such points are in no pair).
+        The class of each point, or -1, None or NaN. Points without a class are in no pair.
     fraction
-        Share of the points of known class that is labeled, in [0, 1]; rounded up.
+        The fraction of the points with a class to choose, in [0, 1]. It is rounded up.
     random_state
-        Seed or generator.
+        A seed or a generator.
     """
     classes, known = _as_classes(y)
     check_number("fraction", fraction, low=0, high=1)

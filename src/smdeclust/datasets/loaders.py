@@ -52,39 +52,30 @@ class _Source(NamedTuple):
 
 
 def load_set1(name: str) -> Dataset:
-    """Load a data set of the first set: iris, wine, connectionist, seeds, glass, ...
+    """Load a data set of set 1, such as iris, wine, connectionist, seeds or glass.
 
-    Values are as published (glass is scaled to [-1, 1], the series are z-normalized). Classes come
-    from ``<name>.labels.txt`` in the local folder; the original archives have none.
-
-    Raises
-    ------
-    DataNotFoundError
-        If it is not in ``SMDECLUST_DATA`` and cannot be downloaded; the message says what to do.
+    The values are as published: glass is scaled to [-1, 1], and time series are standardized. The
+    classes come from the file ``<name>.labels.txt`` in the local folder. If the data are neither in
+    ``SMDECLUST_DATA`` nor can be downloaded, the error is a `DataNotFoundError`.
     """
     return _load(find_dataset(name, 1))
 
 
 def load_set2(name: str) -> Dataset:
-    """Load a data set of the second set: banana, letter, shuttle, cifar10 or mnist.
+    """Load a data set of set 2: banana, letter, shuttle, cifar10 or mnist.
 
-    Every column is standardized (mean 0, population standard deviation 1, constant columns only
-    centered): constraints and results refer to that.
-
-    Raises
-    ------
-    DataNotFoundError
-        If it is not in ``SMDECLUST_DATA`` and cannot be downloaded; the message says what to do.
+    All columns are standardized, as in the paper. If the data are neither in ``SMDECLUST_DATA`` nor
+    can be downloaded, the error is a `DataNotFoundError`.
     """
     raw = _load(find_dataset(name, 2))
     return Dataset(name, standardize(raw.X), raw.y, raw.n_clusters, raw.source)
 
 
 def load_set3(n: int, k: int) -> Dataset:
-    """Load the synthetic data set of ``n`` points and ``k`` clusters.
+    """Load the data set of set 3 with ``n`` points and ``k`` clusters.
 
-    If no local folder has it, it is made by ``make_synthetic``, which reproduces the published
-    numbers bit for bit; if the digest differs on some machine, it is downloaded.
+    If it is not in the local folder, ``make_synthetic`` generates it. If the result differs from
+    the published data on your machine, the data are downloaded.
     """
     info = find_dataset(set3_name(n, k), 3)
     if local_points(info) is None:
@@ -100,10 +91,10 @@ def load_constraints(dataset: str | Dataset, configuration: str | int) -> Constr
     Parameters
     ----------
     dataset
-        Name (as in ``list_datasets``) or the loaded data set.
+        A data set, or its name (as in ``list_datasets``).
     configuration
-        ``ml_A_cl_B_s`` for the first set, the number of pairs for the others; ``list_datasets``
-        lists them all.
+        The name of the configuration: ``ml_A_cl_B_s`` for set 1, or the number of pairs for the
+        other sets. ``list_datasets`` lists all names.
     """
     info = find_dataset(dataset.name if isinstance(dataset, Dataset) else dataset)
     name, wanted = info.name, str(configuration)
@@ -144,7 +135,7 @@ def load_constraints(dataset: str | Dataset, configuration: str | int) -> Constr
 
 
 def standardize(X: NDArray[Any]) -> NDArray[np.float64]:
-    """Return columns of mean 0 and population standard deviation 1, constant ones only centered."""
+    """Scale the columns to mean 0 and standard deviation 1. Constant columns are only centered."""
     constant = X.min(axis=0) == X.max(axis=0)
     scaled = np.array(X, dtype=np.float64, order="C")
     scaled -= scaled.mean(axis=0)

@@ -128,7 +128,7 @@ def log_shown(verbose: Any) -> Iterator[None]:
 class ConstrainedClusterer(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator, ABC
 ):
-    """Base class of the estimators. Constraints are data, so they are passed to ``fit``."""
+    """The methods that all estimators of this package share."""
 
     n_clusters: int
     max_time: float | None
@@ -156,21 +156,20 @@ class ConstrainedClusterer(
         Parameters
         ----------
         X
-            (N, d) points: an array; with :class:`SMDEClust` also a scipy.sparse matrix (not copied
-            if it is CSR and large), or a Dask array or data frame (``labels_`` is then a Dask
-            array).
+            The points, as an (N, d) array. :class:`SMDEClust` also takes a scipy.sparse matrix, and
+            a Dask array or data frame, for which ``labels_`` is a Dask array.
         y
-            Not used. For partial labels see ``Constraints.from_labels``.
+            Ignored. If you know some labels, pass ``constraints=Constraints.from_labels(...)``.
         must_link, cannot_link
-            Hard pairs of row positions: (m, 2) integers.
+            Hard pairs: (m, 2) row positions.
         soft_must_link, soft_cannot_link
-            Soft pairs, which may be broken at a price: ``(i, j)`` or ``(i, j, confidence)``. The
-            confidence is from 0.5 (no information) to 1 (hard), 0.95 if none is given. Methods that
-            support only hard pairs reject them.
+            Soft pairs ``(i, j)`` or ``(i, j, confidence)``, which may be broken at a price. The
+            confidence is between 0.5 (no information) and 1 (hard), and 0.95 by default. Methods
+            that support only hard pairs raise an error.
         constraints
-            All constraints as a :class:`~smdeclust.Constraints`, instead of bare pairs.
+            A :class:`~smdeclust.Constraints` object instead of the pairs above.
         sample_weight
-            (N,) non-negative weights.
+            The (N,) non-negative weights of the points.
         """
         check_parameters(self)
         deadline = deadline_after(self.max_time)
@@ -185,7 +184,7 @@ class ConstrainedClusterer(
         """Cluster, under what is known of the rows."""
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
-        """Fit and return ``labels_``."""
+        """Fit the model and return ``labels_``."""
         return self.fit(X, y, **fit_params).labels_
 
     # Pairs of new rows are not what a splitter slices: scikit-learn routes them to fit alone.
@@ -205,33 +204,33 @@ class ConstrainedClusterer(
         cannot_link: Any = None,
         max_time: float | None = None,
     ) -> np.ndarray:
-        """Return the label of each new point: the nearest center, or the best one allowed.
+        """Assign new points to the clusters.
+
+        Without constraints and sizes, each point gets its nearest center. Otherwise, the points get
+        the labels with the lowest cost that satisfy them. Centers and earlier labels do not change.
 
         Parameters
         ----------
         X
-            (n, d) new points.
+            The new points, as an (n, d) array.
         constraints
-            :class:`~smdeclust.Constraints` on the n new rows, or on all N + n rows: first the N
-            fitted rows, in their order, then the new ones (new row i is row N + i). Old rows keep
-            their labels and centers stay where they are; the new rows get the cheapest labels that
-            keep all hard pairs; broken soft pairs add their prices.
+            A :class:`~smdeclust.Constraints` object for the n new rows, or for all N + n rows: the
+            N rows of the fit in their order, and then the new rows.
         size_min, size_max
-            Minimum and maximum number of new rows in each cluster: one number for all, or one for
-            each cluster, in the order of ``cluster_centers_``. The bounds of ``fit`` do not apply
-            here.
+            The smallest and largest number of new rows in a cluster: one number, or one for each
+            cluster in the order of ``cluster_centers_``. The bounds of ``fit`` do not apply.
         must_link, cannot_link
-            Pairs of positions in `X`, instead of `constraints`.
+            Pairs of row positions in `X`, instead of `constraints`.
         max_time
-            Seconds after which the best labels found are returned, with a warning that they are
-            not proven optimal.
+            The time limit in seconds. When it is reached, the best labels so far are returned, with
+            a warning that they are not proven optimal.
 
         Raises
         ------
         InfeasibleConstraintsError
-            No labels of the new rows keep all pairs and sizes; the message names those at fault.
+            No labels satisfy all pairs and sizes. The message names the contradiction.
         NoFeasibleSolutionError
-            None were found in time. This does not prove that there are none.
+            No such labels were found in time.
         """
         check_is_fitted(self, "cluster_centers_")
         bounds = SizeBounds.of(size_min, size_max, "points", len(self.cluster_centers_))
@@ -267,7 +266,7 @@ class ConstrainedClusterer(
         return self.soft_prices_
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the (n, K) distances from points to centers."""
+        """Return the (n, K) distances from the points to the centers."""
         check_is_fitted(self, "cluster_centers_")
         if is_dask(X):
             return lazy_transform(*self._lazily_in_distance(X))
@@ -275,7 +274,7 @@ class ConstrainedClusterer(
         return np.concatenate([np.sqrt(squares) for _, squares in squares_to(*points)])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return minus the sum of squared distances from points to their nearest centers."""
+        """Return the negative sum of squared distances from points to their nearest centers."""
         check_is_fitted(self, "cluster_centers_")
         if is_dask(X):
             return -least_squares(*self._lazily_in_distance(X), sample_weight)

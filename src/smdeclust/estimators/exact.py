@@ -13,43 +13,44 @@ from smdeclust.estimators.smdeclust import SMDEClust
 
 @documented
 class ExactMSSC(ConstrainedClusterer):
-    """Proven optimal clustering under strict must-link and cannot-link constraints.
+    """Find a clustering, and prove how far it can be from the optimum.
 
-    `SMDEClust` finds a clustering; branch and cut on a semidefinite relaxation then proves how far
-    from the optimum it can be, and replaces it if a better one is found. This is practical for up
-    to about 1,000 must-link groups; above that, the data are split into parts and the bound is
-    weaker.
+    :class:`SMDEClust` finds a clustering. A branch-and-cut method then proves a lower bound on the
+    objective of every feasible clustering, and replaces the clustering if it finds a better one. A
+    proof for all points at once is practical for up to about a thousand groups (points joined by
+    must-links); larger data are split into parts.
 
     Parameters
     ----------
     n_clusters
-        Number of clusters, K.
+        The number of clusters, K.
     tol
-        Relative gap that counts as proven.
+        The relative gap at which the clustering counts as optimal.
     max_time
-        Seconds for search and proof, of which the search takes at most half; ``None``: no limit.
-        When time is up, the best clustering and the best bound so far are kept.
+        The time limit for search and proof, in seconds. The search takes at most half of it. When
+        it is reached, the best clustering and the best bound so far are returned.
     random_state
-        Seed, ``RandomState`` or ``None``, for the search. The proof is deterministic.
+        A seed, ``RandomState`` or ``None``, for the search. The proof is deterministic.
     size_min, size_max
-        Bounds on the number of points in every cluster; see `SMDEClust`.
+        Bounds on the number of points in a cluster, as in :class:`SMDEClust`.
     parts, n_jobs
-        For the proof; see `smdeclust.exact.certify`.
+        Options of the proof, as in `smdeclust.exact.certify`.
 
     Attributes
     ----------
     labels_, cluster_centers_, inertia_
-        The clustering; all constraints hold.
+        The clustering.
     lower_bound_
-        No feasible clustering costs less.
+        A lower bound on the objective of every feasible clustering.
     gap_
         ``(inertia_ - lower_bound_) / inertia_``.
     status_
-        ``"optimal"``, or why not; see `smdeclust.exact.Certificate`.
+        ``"optimal"``, or why the clustering is not proven optimal (see
+        `smdeclust.exact.Certificate`).
     n_nodes_
-        Number of nodes in the branch-and-cut tree.
+        The number of nodes in the branch-and-cut tree.
     certificate_
-        The proof, which `smdeclust.exact.verify` checks.
+        The proof, which `smdeclust.exact.verify` can check.
     """
 
     n_clusters: int = anything(3, kw_only=False)

@@ -75,59 +75,55 @@ GRACE = 3.0
 
 @documented
 class GuidedClustering(ConstrainedClusterer):
-    """Find the clusters that pairs and labels describe, round or not.
+    """Find clusters of any shape that agree with your pairs and labels.
 
-    Several views of the points are clustered, each under all constraints: the points as given; a
-    distance learned from pairs and clusters; the neighbor graph, along which pairs are propagated,
-    on the data and on the learned distance; several centers per cluster; and classes that make the
-    pairs likely. Each view is weighted by held-out pairs and labels, and the views are merged by
-    :class:`SMDEClust`. Every hard constraint holds.
+    The points are clustered in several views: as given, with a learned distance, along a graph of
+    nearest neighbors, with several centers for each cluster, and with a classifier learned from the
+    pairs. Each view gets a weight that depends on how many held-out pairs it satisfies, and
+    :class:`SMDEClust` combines the views. Hard pairs, sizes and quotas always hold.
 
     Parameters
     ----------
     n_clusters
-        Number of clusters, K.
+        The number of clusters, K.
     views
-        ``"auto"``: all of them (without pairs: those that need no pairs). Otherwise a name or a
-        list of names (``"given"``, ``"learned"``, ``"graph"``, ``"graph-learned"``, ``"parts"``,
-        ``"classes"``), which may include your own objects with the methods of
+        ``"auto"`` uses all views or, if there are no pairs, all that need none. Otherwise, a name
+        or a list of names (``"given"``, ``"learned"``, ``"graph"``, ``"graph-learned"``,
+        ``"parts"``, ``"classes"``). The list may contain your own objects with the methods of
         :class:`~smdeclust.views.View`.
     size_min, size_max, size_by
-        Bounds on the sizes of clusters, as in :class:`SMDEClust`. (Quotas of `constraints` also
-        hold.)
+        Bounds on the sizes of clusters, as in :class:`SMDEClust`.
     max_time
-        Seconds for the whole run, of which every view gets a share; views that do not finish in
-        time are skipped. (Feasible labels are found first, in any case.) ``None``: no limit.
+        The time limit in seconds. Views that do not finish in time are skipped.
     random_state, callback, verbose
-        As in :class:`SMDEClust`; `callback` is called with the state of each search.
+        As in :class:`SMDEClust`. The callback is called with the state of each search.
 
     Attributes
     ----------
     labels_
-        (N,) cluster of each point; all hard constraints hold.
+        The cluster of each point, as an (N,) array.
     cluster_centers_
-        (K, d) means of the clusters in the units of the data, in lexicographic order. (Clusters
-        need not be round: `predict` does not use these means.)
+        The (K, d) means of the clusters in the units of the data, in lexicographic order. `predict`
+        does not use them, because clusters need not be round.
     inertia_
-        Sum of (weighted) squared distances from the points to the means of their clusters.
+        The (weighted) sum of squared distances from the points to the means of their clusters.
     objective_, broken_
-        As in :class:`SMDEClust`: `inertia_` plus the prices of the broken soft pairs, and these
-        pairs (without what keeping them would have cost).
+        As in :class:`SMDEClust`, but ``keeping`` is not computed.
     view_weights_
-        Weight of each view by its name; they add up to 1.
+        The weight of each view, by its name. The weights add up to 1.
     held_out_
-        Skill of each view, of their ``"consensus"``, of the ``"refined"`` consensus and, with many
-        pairs, of the ``"second look"``. It estimates the adjusted Rand index: the share of held-out
-        must-links that were kept plus the share of held-out cannot-links, minus 1, corrected for
-        cluster sizes. Empty without pairs.
+        The score of each view, of the ``"consensus"`` of all views, of the ``"refined"`` consensus
+        and, with many pairs, of the ``"second look"``. It estimates the adjusted Rand index from
+        held-out pairs. Without pairs, it is empty.
     views_
-        What each view sees, by its name: ``labels`` and ``coordinates``.
+        The ``labels`` and ``coordinates`` of each view, by its name.
     decided_by_
-        ``"consensus"``, ``"refined"``, ``"second look"`` or, if there is only one view, its name.
+        Which clustering was chosen: ``"consensus"``, ``"refined"``, ``"second look"``, or the name
+        of the only view.
     quotas_
         As in :class:`SMDEClust`, without prices.
     notes_
-        Sentences that say how the result was decided and what was skipped.
+        Sentences about how the clustering was chosen, and about steps that were skipped.
 
     Examples
     --------

@@ -33,47 +33,42 @@ MANY_COLUMNS = 1000
 
 
 class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A distance learned from pairs, as a linear map of the data.
+    """Learn a distance from pairs, as a scikit-learn transformer.
 
-    Points that belong together show which directions vary inside a group and are therefore not
-    informative. The map shrinks these directions. It lowers a determinant criterion,
-    ``N log det(M + c W + v T)``: M and W are the scatters inside the must-link groups and the
-    clusters of a round (worth four points for each column), T is the scale of the columns, and v is
-    a quarter of a point for each column. Squared Euclidean distance after the map is the learned
-    distance, so any method can follow it in a pipeline.
-
-    The distance does not depend on the units of the columns: scaling one changes nothing. Without
-    any pair there is nothing to learn from, and the columns stay as given.
+    Points that belong together show in which directions a cluster varies. The transformer shrinks
+    these directions. The Euclidean distance of the transformed points is the learned distance, so
+    any method can follow in a pipeline. The result does not depend on the units of the columns.
+    Without pairs, the columns stay as they are. "Learned distances" in the documentation describes
+    the criterion that is minimized.
 
     Parameters
     ----------
     n_clusters
-        K: learn from must-link groups, and from clusters in two rounds. ``None``: from must-link
-        groups alone.
+        The number of clusters, K. The distance is then learned from the must-links and, in two
+        rounds, from clusters. With ``None``, it is learned from the must-links alone.
     diagonal
-        Whether to learn only one weight for each column. Sparse matrices need this.
+        Whether to learn only one weight for each column. Sparse matrices require this.
     random_state
-        Seed, ``RandomState`` or ``None``. The same seed gives the same result.
+        A seed, ``RandomState`` or ``None``. The same seed gives the same result.
 
     Attributes
     ----------
     components_
-        (r, d) the map. r is d for up to 128 columns, and at most 128 (the leading directions) for
-        more. With ``diagonal=True``, a diagonal matrix, which is sparse if d is large.
+        The (r, d) linear map. With more than 128 columns, r is at most 128. With ``diagonal=True``,
+        it is a diagonal matrix, which is sparse if d is large.
     mean_
-        (d,) means of the columns.
+        The (d,) means of the columns.
     feature_weights_
-        (d,) how much each column counts: the squared length of a step of one standard deviation in
-        it, 1 on average; 0 if a column is constant.
+        How much each column counts: the squared length of a step of one standard deviation. The
+        mean is 1. Constant columns have weight 0.
     euclidean_weights_
-        (d,) the same in the Euclidean distance of the data as given.
+        How much each column counts in the Euclidean distance.
     labels_
-        (N,) clusters of the last round (of the rows in ``rows_``); None without `n_clusters` or
-        without pairs.
+        The clusters of the last round for the rows in ``rows_``, or None.
     rows_
-        Rows that the distance was learned from: all, or 5000 of them.
+        The rows that the distance was learned from, at most 5000.
     history_
-        ``round`` and ``criterion``, one entry per round. The criterion decreases.
+        ``round`` and ``criterion``, with one entry for each round.
 
     Examples
     --------
@@ -108,11 +103,11 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Parameters
         ----------
         X
-            (N, d) points; a sparse matrix with ``diagonal=True``.
+            The (N, d) points. With ``diagonal=True``, they may be a sparse matrix.
         y, must_link, cannot_link, constraints
             As in ``SMDEClust.fit``.
         sample_weight
-            (N,) non-negative weights: how many points each row represents.
+            The (N,) non-negative weights of the points.
         """
         bare = {"must_link": must_link, "cannot_link": cannot_link}
         known = all_known(self, X, y, constraints, bare)
@@ -176,7 +171,7 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.history_ = {"round": np.arange(len(criterion)), "criterion": criterion}
 
     def criterion(self, X: Any, labels: np.ndarray) -> float:
-        """Return N log det(M + c W + v T) for labels of the rows that it was learned from."""
+        """Return the criterion for labels of the rows from which the distance was learned."""
         check_is_fitted(self, "components_")
         points, total = self._frame.enter(self._check(X, reset=False)), float(self._weights.sum())
         inside = self._spread.within(points, np.asarray(labels), self._weights)
@@ -184,10 +179,10 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return total * self._spread.log_det(self._target + worth * inside)
 
     def transform(self, X: Any) -> Any:
-        """Return the points in coordinates where the learned distance is Euclidean.
+        """Return the points in coordinates in which the learned distance is Euclidean.
 
-        Dense points are centered as well; sparse ones stay sparse and are not. A Dask array is
-        mapped when it is computed.
+        Dense points are also centered. Sparse points stay sparse. Dask arrays are transformed
+        lazily.
         """
         check_is_fitted(self, "components_")
         if is_dask(X):
@@ -209,10 +204,10 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return centers * self._factors if uncentered else self.map_points(centers)
 
     def inverse_transform(self, Z: Any) -> Any:
-        """Return coordinates of the learned distance in the units of the data.
+        """Return transformed points in the units of the data.
 
-        Exact if the map has as many directions as the data have columns that vary; otherwise the
-        nearest point that the map takes to the same coordinates.
+        If the transformer dropped directions, the result is the nearest point with these
+        coordinates.
         """
         check_is_fitted(self, "components_")
         if not self.diagonal:

@@ -27,17 +27,15 @@ class PairCost:
     kind
         ``"must_link"`` or ``"cannot_link"``.
     position
-        Position of the pair among those of its kind.
-    pair
-        Its two rows.
-    names
-        Its two ids, or rows if there are no ids.
+        The position of the pair among the pairs of its kind.
+    pair, names
+        Its two row positions, and its two ids (or row positions if there are no ids).
     saves
-        How much lower the objective is without the pair; never negative.
+        How much lower the objective is without the pair. This is never negative.
     moved
-        Rows that would change clusters.
+        The rows that would change clusters.
     implied
-        Whether the other pairs imply it, so that dropping only this pair changes nothing.
+        Whether other pairs imply this one, so that leaving it out changes nothing.
     """
 
     kind: str
@@ -50,7 +48,7 @@ class PairCost:
 
     @property
     def n_moved(self) -> int:
-        """How many rows change clusters."""
+        """The number of rows that would change clusters."""
         return len(self.moved)
 
 
@@ -61,11 +59,11 @@ class PairCostTable(Sequence[PairCost]):
     Attributes
     ----------
     rows
-        One entry per pair.
+        The `PairCost` of each pair.
     objective
-        Objective of the solution with all pairs.
+        The objective with all pairs.
     complete
-        Whether all pairs were priced; False if time ran out first.
+        Whether there was enough time for all pairs.
     """
 
     rows: tuple[PairCost, ...]
@@ -124,24 +122,27 @@ def pair_costs(
     max_time: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PairCostTable:
-    """Compute what dropping each pair would save, and which points would move.
+    """Compute what leaving out each pair would save, and which points would move.
 
-    The model is fitted again without one pair at a time, starting from its current solution, which
-    stays feasible. Pairs that the others imply are not fitted: they cost nothing by themselves.
+    The model is fitted again without one pair at a time, starting from its current clustering.
 
     Parameters
     ----------
     model
-        An :class:`~smdeclust.SMDEClust` fitted on `X` with these constraints.
+        An :class:`~smdeclust.SMDEClust` that was fitted to `X` with these constraints.
     X, constraints, sample_weight
-        As given to its ``fit``.
+        The arguments of its ``fit``.
     pairs
-        ``"all"`` hard pairs, or a list of some of them: ``(i, j)`` by row or by id (as the
-        constraints name them), of either kind.
+        ``"all"`` hard pairs, or a list of pairs ``(i, j)`` by row position or by id.
     max_time
-        Seconds after which no further pair is tried.
+        The time limit in seconds. Pairs that remain are left out of the table.
     progress
-        Called with the number of pairs done and the total number.
+        A function that is called with the number of finished pairs and the total number.
+
+    Returns
+    -------
+    PairCostTable
+        The costs, most expensive first.
     """
     check_is_fitted(model, "labels_")
     if not isinstance(constraints, Constraints) or "init" not in model.get_params(deep=False):

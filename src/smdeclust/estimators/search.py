@@ -37,85 +37,82 @@ def _check_searches(name: str, value: Any) -> None:
 
 @documented(frozen=True)
 class Search:
-    """How :class:`SMDEClust` searches: ``SMDEClust(K, search=Search(max_populations=20))``.
+    """The settings of the search of :class:`SMDEClust`.
 
-    ``Search.preset("quick")`` takes about as long as k-means with ten starts,
-    ``Search.preset("standard")`` is ``Search()``, and ``Search.preset("paper")`` is the
-    published method in its variant SG-MDE. ``replace`` changes some of the values.
+    Pass it as ``SMDEClust(K, search=Search(max_populations=20))``. ``Search()`` is the standard.
     """
 
     assignment: str = choice(
         "greedy",
         REASSIGN,
-        'Assignment step inside mutation: ``"greedy"``, ``"exact"`` or ``"greedy-repair"``\n'
-        "(greedy, then repaired if possible). The local search is always exact; it starts\n"
-        "from centers alone, so crossover needs no assignment.",
+        'The assignment in the mutation: ``"greedy"``, ``"exact"`` or ``"greedy-repair"`` (greedy,\n'
+        "and then repaired if possible). Assignments in the local search are always exact.",
     )
     mutation: bool = flag(True, "Whether offspring mutate, with probability 1 / (generation + 1).")
     local_search: str = choice(
         "deep",
         ("deep", "lloyd"),
-        '``"deep"`` jumps (empties one cluster, splits another) if that helps, and swaps Kempe\n'
-        'chains when assigning and moving centers no longer helps; ``"lloyd"`` is the paper\'s\n'
-        "local search, and the only one for Dask collections and devices. There are no swaps on\n"
-        "large data (2^22 points x features, or 2^23 points x features x clusters); from 2^22\n"
-        "points x features on, jumps are evaluated on a sample. With fewer than 10 clusters there\n"
-        "are no jumps.",
+        '``"lloyd"`` is the local search of the paper. ``"deep"`` also swaps Kempe chains between\n'
+        "clusters and, with 10 clusters or more, jumps (it empties a cluster and splits another).\n"
+        "On large data (2^22 points x features, or 2^23 points x features x clusters), it swaps no\n"
+        'chains, and evaluates jumps on a sample. Dask collections and devices use ``"lloyd"``.',
     )
-    population_size: int = whole(10, "Size of a population, P; at least 4.", low=4)
+    population_size: int = whole(10, "The size of a population, P, at least 4.", low=4)
     max_populations: int = whole(
         10,
-        "Maximum number of populations before their best solutions form a last one; on large data\n"
-        "(10^6 points x features x clusters) five are enough if all end differently. 1: a single\n"
-        "population, as in the paper; otherwise at least 4.",
+        "The maximum number of populations. Then, or after five different results on large data\n"
+        "(10^6 points x features x clusters), their best solutions form a last population. 1, as in\n"
+        "the paper, or at least 4.",
         low=1,
     )
     n_agree: int = whole(
         5,
-        "Stop when this many populations have ended with the best objective; two within 0.001%\n"
-        "are enough if half of all first local searches ended within 0.1% of it.",
+        "Stop when this many populations have ended with the best objective. Two are enough if\n"
+        "half of all first local searches ended within 0.1% of it.",
         low=1,
     )
     max_no_improvement: int = whole(
         500,
         "A population ends after this many offspring in a row that do not improve its best\n"
-        "solution; if `relative`, also after a tenth as many that bring no new solution.",
+        "solution. If `relative`, it also ends after a tenth as many without a new solution.",
         low=1,
     )
     tol: float = number(
         1e-6,
-        "A population ends when the pairwise differences of its objectives sum to at most this.",
+        "A population ends when the pairwise differences of its objectives sum to at most `tol`.",
         low=0,
     )
     relative: bool = flag(
         True,
-        "Whether `tol`, and the smallest gain that counts, are relative to the objective\n"
-        "(otherwise absolute, as in the paper).",
+        "Whether `tol` and the smallest improvement are relative to the objective. In the paper,\n"
+        "they are absolute.",
     )
     scale_factor: float | tuple[float, float] = anything(
-        (0.5, 0.8), "F, a number or an interval to draw it from at each crossover.", _check_factor
+        (0.5, 0.8),
+        "The factor F of a crossover: a number, or an interval from which it is drawn.",
+        _check_factor,
     )
     alpha: float = number(
-        0.5, "How much mutation prefers points far from their center, 0 to 1.", low=0, high=1
+        0.5, "How much the mutation prefers points far from their center, 0 to 1.", low=0, high=1
     )
     max_local_searches: int | str | None = anything(
         "auto",
-        "Approximate maximum number of local searches in the whole run. Starts and offspring are\n"
-        "counted, and a population that has begun is completed first; further searches after\n"
-        "jumps, the final search for jumps, and the search from an earlier solution are not\n"
-        'counted. ``"auto"``: 10^10 / (points x features x clusters), at least 100 (50,000 / K\n'
-        "with K > 500 clusters), so that the time of a run on large data is proportional to their\n"
-        "size. ``None``: no limit.",
+        "The approximate maximum number of local searches, without those that follow a jump. A\n"
+        'population is always completed. ``"auto"`` is 10^10 / (points x features x clusters), but\n'
+        "at least 100, or 50,000 / K with K > 500 clusters. ``None`` means no limit.",
         _check_searches,
     )
-    max_generations: int | None = whole(None, "Limit on the generations of each population.", low=0)
-    max_local_iter: int | None = whole(None, "Limit on the iterations of one local search.", low=1)
+    max_generations: int | None = whole(
+        None, "The maximum number of generations of a population.", low=0
+    )
+    max_local_iter: int | None = whole(
+        None, "The maximum number of iterations of a local search.", low=1
+    )
     replacement: str = choice(
         "immediate",
         ("immediate", "generation"),
-        '``"immediate"``: a better offspring replaces its target at once, as in the paper.\n'
-        '``"generation"``: all offspring of a generation come from the same population, so that\n'
-        "they can be refined together.",
+        'When better offspring enter the population: ``"immediate"``, as in the paper, or after each\n'
+        '``"generation"``, so that a device can process all offspring together.',
     )
 
     def __post_init__(self) -> None:
@@ -124,7 +121,7 @@ class Search:
 
     @classmethod
     def preset(cls, name: Any) -> Search:
-        """Return a preset by its name, or a `Search` as it is."""
+        """Return the preset ``"quick"``, ``"standard"`` or ``"paper"``, or a `Search` unchanged."""
         if isinstance(name, Search):
             return name
         if not isinstance(name, str) or name not in PRESETS:
@@ -133,7 +130,7 @@ class Search:
         return PRESETS[name]
 
     def replace(self, **changes: Any) -> Search:
-        """Return a copy with some values changed."""
+        """Return a copy in which some values are changed."""
         unknown = set(changes) - {field.name for field in dataclasses.fields(self)}
         if unknown:
             raise InvalidInputError(f"Search has no {', '.join(sorted(unknown))}.")

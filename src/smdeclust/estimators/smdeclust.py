@@ -90,132 +90,118 @@ def check_penalty(name: str, value: Any) -> None:
 
 @documented(former=SEARCH)
 class SMDEClust(ConstrainedClusterer):
-    """Minimum sum-of-squares clustering under strict must-link and cannot-link constraints.
+    """Cluster points with the smallest sum of squares that satisfies all constraints.
 
-    A population of solutions evolves by differential crossover of matched centers and optional
-    mutation; every offspring is refined by a local search whose assignment step is exact, so every
-    solution satisfies every constraint. Populations run one after another until several of them
-    have ended with the same best objective; :meth:`from_paper` is the published method: one
-    population and a simpler local search.
+    Hard pairs, sizes and quotas always hold. Broken soft pairs add their prices to the sum of
+    squares. The search is the memetic method of Mansueto and Schoen (2024) with a deeper local
+    search: populations of clusterings evolve until several of them end with the same best
+    objective. :meth:`from_paper` has the published settings.
 
     Parameters
     ----------
     n_clusters
-        Number of clusters, K.
+        The number of clusters, K.
     search
-        How much to search: ``"standard"``; ``"quick"``, about as long as k-means with ten starts;
-        ``"paper"``, the published method (see :meth:`from_paper`); or a :class:`Search`.
+        How long to search: ``"standard"``, ``"quick"`` (about as long as k-means with ten starts),
+        ``"paper"`` (the published settings), or a :class:`Search`. Parameters with the names of its
+        fields are deprecated.
     size_min, size_max
-        Smallest and largest size of a cluster: one number for all clusters, or K numbers, which the
-        search assigns to the clusters; ``None``: no bound.
+        The smallest and largest size of a cluster: one number for all clusters, or K numbers. With
+        K numbers, the search decides which cluster gets which bound. ``None`` means no bound.
     size_by
-        What sizes count: ``"points"``, or ``"weight"`` for sums of ``sample_weight``.
+        What a size counts: ``"points"``, or ``"weight"`` for the sum of `sample_weight`.
     penalty
-        A broken soft pair costs `penalty` times its confidence. ``None``: the price follows from
-        the confidence p, 4 s^2 log(p / (1 - p)), where s^2 is the variance of a coordinate inside
-        the clusters, so that 0.5 costs nothing and 1 is a hard pair.
+        The price of a broken soft pair is `penalty` times its confidence. By default, the price is
+        4 s^2 log(p / (1 - p)), where p is the confidence and s^2 is the variance of a coordinate
+        inside the clusters of k-means.
     max_time
-        Seconds for the whole run; after that the best solution so far is returned. ``None``: no
-        limit.
+        The time limit in seconds. When it is reached, the best clustering so far is returned.
     device
-        ``None``: the compiled engine. ``"cuda"``, ``"cpu"`` or another PyTorch device: points are
-        stored there, and with ``Search(replacement="generation")`` a whole generation is refined at
-        once. (Needs ``smdeclust[torch]``; no Kempe swaps. Single precision if that is enough; the
-        CPU repeats the last assignment in double precision.)
+        A PyTorch device to run on, such as ``"cuda"`` (needs ``smdeclust[torch]``). With
+        ``Search(replacement="generation")``, it processes all clusterings of a generation at once.
+        By default, compiled code runs on the CPU.
     metric
-        ``"euclidean"``: squared distances of the data as given, as in the paper. ``"learned"``: a
-        distance learned from the pairs and the clusters (see :class:`LearnedDistance`; it does not
-        depend on the units of the columns). ``"diagonal"``: the same with one weight for each
-        column; this also works for sparse data and Dask collections. ``"auto"``: learned, unless
-        the Euclidean distance does better on held-out pairs by more than one standard error
-        (for sparse data and Dask: diagonal instead of learned). Without pairs, nothing is learned.
+        The distance: ``"euclidean"``; ``"learned"``, which is learned from the pairs and the
+        clusters (see :class:`LearnedDistance`); ``"diagonal"``, which learns only one weight for
+        each column, and also works for sparse data and Dask collections; or ``"auto"``, which
+        chooses a learned distance unless the Euclidean one is clearly better on held-out pairs.
+        Without pairs, the distance is Euclidean.
     warm_start
-        Whether ``fit`` continues from the solution of the last ``fit`` of this estimator, if that
-        had as many clusters and features: the earlier solution (and the next best ones found) joins
-        the population, repaired if new pairs break it; two populations that agree are enough
-        (unless `max_time` or `callback` ended the last fit); and clusters keep their numbers. If
-        the last fit was complete, the points are the same, and the only change is added pairs that
-        its solution already keeps, that solution is returned.
+        Whether ``fit`` starts from the result of the last ``fit``, if the numbers of clusters and
+        features are the same. The search is shorter, and clusters keep their numbers. If the last
+        fit was complete, only pairs were added, and its result satisfies them, it is returned.
     init
-        An earlier solution to start from in the same way: (N,) labels (-1 where unknown), (K, d)
-        centers, or a fitted model (except if scikit-learn clones this estimator, because the clone
-        of a model is not fitted). With ``warm_start``, the last ``fit`` comes first.
+        An earlier clustering to start from in the same way: (N,) labels (-1 where unknown), (K, d)
+        centers, or a fitted model. With `warm_start`, the last ``fit`` takes precedence.
     random_state
-        Seed, ``RandomState``, ``numpy.random.Generator`` or ``None``. The same seed
-        gives the same result.
+        A seed, a ``RandomState``, a ``numpy.random.Generator`` or ``None``. The same seed gives the
+        same result.
     callback
-        Called with the state of the current population after every local search. If it returns
-        True, the run ends and the best solution so far is returned.
+        A function that is called with the state of the current population after every local search.
+        If it returns True, the search stops and the best clustering so far is returned.
     verbose
-        1: log one line per generation.
-    assignment, mutation, local_search, population_size, max_populations, n_agree
-        Deprecated: now a field of :class:`Search`.
-    max_no_improvement, tol, relative, scale_factor, alpha, max_local_searches
-        Deprecated: now a field of :class:`Search`.
-    max_generations, max_local_iter, replacement
-        Deprecated: now a field of :class:`Search`.
+        1 logs one line for each generation.
 
     Attributes
     ----------
     labels_
-        (N,) cluster of each point; all constraints hold.
+        The cluster of each point, as an (N,) array.
     cluster_centers_
-        (K, d) means of the clusters in the units of the data, in lexicographic order, or in the
-        order of an earlier solution (``warm_start``, ``init``).
+        The (K, d) means of the clusters in the units of the data. They are in lexicographic order,
+        or in the order of the earlier clustering (`warm_start`, `init`).
     inertia_
-        Sum of (weighted) squared distances from the points to the centers of their clusters, in the
-        distance that `metric_` names. Values in different distances cannot be compared.
+        The (weighted) sum of squared distances from the points to the centers of their clusters, in
+        the distance that `metric_` names. Do not compare values in different distances.
     objective_
-        What was minimized: `inertia_` plus the prices of the soft pairs in `broken_`.
+        The minimized objective: `inertia_` plus the prices of the pairs in `broken_`.
     broken_
-        The broken soft pairs, most expensive first: ``pair``, ``kind``, ``confidence``, ``price``,
-        and ``keeping``, what keeping it would have cost with the same centers and all other
-        constraints (NaN if that was not computed or not proven).
+        The broken soft pairs, most expensive first, with ``pair``, ``kind``, ``confidence``,
+        ``price`` and ``keeping``. The last is the cost of satisfying the pair, with the same
+        centers and all other constraints, or NaN if it was not computed.
     soft_prices_
-        What breaking a soft pair costs: ``soft_prices_(0.9)`` is the price at confidence 0.9, here
-        and in ``predict``.
+        A function that returns the price of a soft pair: ``soft_prices_(0.9)``.
     quotas_
-        One entry per quota: ``name``, ``value``, ``of``, ``low``, ``high`` (arrays in the order of
-        the clusters where bounds differ); ``held``, what each cluster contains of it; and
-        ``price``, what its bound costs each cluster. With the same centers, allowing one more
-        (point, or unit of a number) than `high` would save up to a positive price; allowing one
-        less than `low` would save up to minus a negative price. NaN if that was not computed
-        (Dask, more than 10^7 points x clusters).
+        One entry for each quota: ``name``, ``value``, ``of``, ``low``, ``high``; ``held``, the
+        amount in each cluster; and ``price``, the price of the bound in each cluster. Raising
+        `high` by one would save up to a positive price. Lowering `low` by one would save up to the
+        negative of a negative price. A price is NaN if it was not computed.
     metric_
-        ``"euclidean"``, ``"diagonal"`` or ``"learned"``: the distance that was used.
+        The distance that was used: ``"euclidean"``, ``"diagonal"`` or ``"learned"``.
     distance_
-        The fitted :class:`LearnedDistance`, or ``None`` if the distance is Euclidean. ``predict``,
-        ``transform`` and ``score`` use it.
+        The fitted :class:`LearnedDistance`, or ``None`` if the distance is Euclidean.
     feature_weights_
-        (d,) how much each column counts in a learned distance, 1 on average.
+        How much each column counts in a learned distance. The mean is 1.
     held_out_
-        After ``metric="auto"``: the skill of each distance, which is the share of held-out
-        must-links that it kept plus the share of held-out cannot-links, minus 1.
+        With ``metric="auto"``, the score of each distance: the share of held-out must-links that it
+        satisfies, plus the share of held-out cannot-links, minus 1.
     cluster_sizes_, size_bounds_
-        With bounds on sizes: the (K,) sizes of the clusters, and the (K, 2) bounds of each.
+        With bounds on sizes, the (K,) sizes of the clusters and their (K, 2) bounds.
     size_prices_
-        (K,) what these bounds cost, like ``price`` in `quotas_`.
-    n_iter_
-        Number of generations, over all populations.
-    n_populations_
-        Number of populations, including the last one, which combines the others.
+        The price of these bounds in each cluster, as ``price`` in `quotas_`.
+    n_iter_, n_populations_
+        The numbers of generations and of populations.
     n_local_searches_, n_local_iterations_
-        Local searches in all populations, counted as in ``Search.max_local_searches``, and their
-        iterations in total (including those of further searches after jumps).
+        The number of local searches, and the total number of their iterations.
     proven_
-        Whether the last assignment of the returned solution is proven to be optimal for its
-        centers. (``n_unproven_`` is 0 then, otherwise 1.)
+        Whether the labels are proven optimal for the centers. (``n_unproven_`` is 0 or 1.)
     notes_
-        Sentences that say what was skipped, if anything was.
+        Sentences about steps that were skipped.
     stop_reason_
-        ``"agreement"``, ``"max_populations"``, ``"max_local_searches"``, ``"max_time"`` or
-        ``"callback"``; with a single population also ``"collapse"``, ``"no_improvement"`` or
-        ``"max_generations"``; ``"unchanged"`` if a warm start had nothing to do.
+        Why the search stopped: ``"agreement"``, ``"max_populations"``, ``"max_local_searches"``,
+        ``"max_time"`` or ``"callback"``; with a single population also ``"collapse"``,
+        ``"no_improvement"`` or ``"max_generations"``; ``"unchanged"`` if a warm start had nothing
+        to do.
     history_
-        Arrays of equal length, one entry per generation: ``generation`` (numbered across all
-        populations), ``evaluations`` (local searches so far), ``time``, ``best`` (of the run so
-        far), and ``mean``, ``worst``, ``diversity`` of the current population. With a learned
-        distance also ``criterion``, one entry per round of learning, which decreases.
+        Arrays with one entry for each generation: ``generation``, ``evaluations`` (local searches
+        so far), ``time``, ``best`` (so far), and ``mean``, ``worst`` and ``diversity`` of the
+        population. With a learned distance, ``criterion`` has one entry for each round of learning.
+
+    Examples
+    --------
+    >>> from smdeclust import SMDEClust
+    >>> X = [[0.0], [0.2], [5.0], [5.3], [9.0]]
+    >>> SMDEClust(2, random_state=0).fit_predict(X, must_link=[(0, 2)]).tolist()
+    [0, 0, 0, 0, 1]
     """
 
     n_clusters: int = anything(3, kw_only=False)
@@ -239,9 +225,16 @@ class SMDEClust(ConstrainedClusterer):
 
     @classmethod
     def from_paper(cls, variant: str = "SG-MDE", *, n_clusters: int, **overrides: Any) -> Self:
-        """The paper's exact settings for one of its variants: S-MDE, SM-MDE, SG-MDE, SMG-MDE.
+        """Return an estimator with the settings of the paper.
 
-        `overrides` are parameters of this class and fields of :class:`Search`.
+        Parameters
+        ----------
+        variant
+            ``"S-MDE"``, ``"SM-MDE"``, ``"SG-MDE"`` or ``"SMG-MDE"``.
+        n_clusters
+            The number of clusters.
+        **overrides
+            Parameters of this class and fields of :class:`Search` that differ from the paper.
         """
         check_choice("variant", variant, tuple(VARIANTS))
         assignment, mutation = VARIANTS[variant]

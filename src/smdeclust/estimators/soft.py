@@ -43,7 +43,7 @@ MOST_PRICED, PRICE_SECONDS = 10_000_000, 0.5
 
 @dataclass(frozen=True)
 class BrokenPair:
-    """A soft pair that the clustering does not keep."""
+    """A soft pair that the clustering does not satisfy."""
 
     pair: tuple[int, int]  # two rows
     kind: str  # "must_link" or "cannot_link"
@@ -57,11 +57,11 @@ class BrokenPair:
 
 @dataclass(frozen=True)
 class SoftPrices:
-    """What breaking a soft pair costs, by its confidence p.
+    """The price of breaking a soft pair, as a function of its confidence p.
 
-    4 s^2 log(p / (1 - p)): a pair that is right with probability p carries log(p / (1 - p)) nats,
-    for each of its two points; the sum of squares carries |x - y|^2 / (2 s^2) nats a point. Or
-    `penalty` times p, where a penalty is given.
+    The price is 4 s^2 log(p / (1 - p)) or, if there is a penalty, the penalty times p. A pair that
+    is right with probability p carries log(p / (1 - p)) nats about each of its two points; the sum
+    of squares carries |x - y|^2 / (2 s^2) nats about a point.
     """
 
     spread: float  # s^2, the variance of a coordinate inside clusters
@@ -75,7 +75,7 @@ class SoftPrices:
         return cls(0.0 if penalty is not None else spread_inside(problem, deadline), penalty)
 
     def __call__(self, confidence: Any) -> np.ndarray:
-        """What breaking pairs of these confidences costs."""
+        """Return the prices of pairs with these confidences."""
         sure = np.clip(np.asarray(confidence, dtype=np.float64), 0.5, SUREST)
         if self.penalty is not None:
             return self.penalty * np.asarray(confidence, dtype=np.float64)

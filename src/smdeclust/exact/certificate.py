@@ -21,7 +21,7 @@ _LATER = ("size_row", "size_value", "part")  # not in format 1
 
 
 class InvalidCertificateError(SMDEClustError, ValueError):
-    """The claim of a certificate does not follow from what it contains."""
+    """A certificate does not prove what it claims."""
 
 
 _rows: Any = partial(np.empty, 0, np.int32)
@@ -130,37 +130,37 @@ def join_proofs(proofs: list[Proof], part: NDArray[np.int64]) -> Proof:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What was proven about one problem.
+    """The result of `certify`.
 
     Attributes
     ----------
     labels
-        (N,) best known clustering, at least as good as the one given.
+        The best clustering that was found. It is at least as good as the given one.
     n_clusters
-        Number of clusters, K.
+        The number of clusters, K.
     lower_bound, upper_bound
-        No feasible clustering costs less than the first; ``labels`` cost the second.
+        A lower bound on the objective of every feasible clustering, and the objective of `labels`.
     gap
-        ``(upper - lower) / upper``; 0 for an optimum of zero.
+        ``(upper - lower) / upper``, or 0 if the optimum is zero.
     status
-        ``"optimal"`` (gap within ``tol``), ``"time_limit"``, ``"interrupted"``, ``"memory_limit"``,
-        ``"too_large"``, ``"parts"`` (every part of a split is proven), ``"bounds_differ"``
-        (clusters have different bounds on sizes, and the proof is for the widest of them) or
+        ``"optimal"`` (the gap is within ``tol``), ``"time_limit"``, ``"interrupted"``,
+        ``"memory_limit"``, ``"too_large"``, ``"parts"`` (every part is proven), ``"bounds_differ"``
+        (the clusters have different size bounds, and the proof uses the widest) or
         ``"precision_limit"`` (``tol`` is finer than double precision allows for these data).
     tol
         The requested gap.
     improved
-        Whether ``labels`` are better than those given.
+        Whether `labels` is better than the given clustering.
     root_bound
-        Bound before any branching.
+        The bound before any branching.
     n_groups, n_nodes, n_iterations
-        Size of the root relaxation, and the work done.
+        The size of the root relaxation, and the amount of work.
     seconds
-        Wall time.
+        The elapsed time.
     message
-        If nothing was proven: what it would take, in words.
+        If nothing was proven, a sentence about what a proof would need.
     proof
-        The tree and its multipliers; what `smdeclust.exact.verify` checks.
+        The tree and its multipliers, which `smdeclust.exact.verify` checks.
     """
 
     labels: NDArray[np.int64]
@@ -181,11 +181,11 @@ class Certificate:
 
     @property
     def sentence(self) -> str:
-        """How good the labels are, in one line."""
+        """A sentence about how good the labels are."""
         return above_best(self.upper_bound, self.lower_bound)
 
     def save(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
-        """Write to an ``.npz`` file of plain arrays (no pickle), or to an open binary file."""
+        """Save the certificate as an ``.npz`` file, or write it to an open binary file."""
         arrays: dict[str, Any] = {"format": np.int64(FORMAT)}
         arrays |= {name: value for name, value in vars(self).items() if name != "proof"}
         arrays |= {f"proof_{name}": value for name, value in vars(self.proof).items()}
@@ -194,19 +194,16 @@ class Certificate:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, max_bytes: int = 2**30) -> Certificate:
-        """Read what `save` wrote. Nothing in the file is executed, and nothing is trusted yet.
+        """Load a certificate that `save` has written.
+
+        Loading is safe for files from unknown sources, but only `verify` checks the claim.
 
         Parameters
         ----------
         path
             The file.
         max_bytes
-            Reject files that would unpack to more than this, before memory is allocated.
-
-        Raises
-        ------
-        InvalidInputError
-            The file is not a certificate.
+            Files that would unpack to more than this are rejected before memory is allocated.
         """
         try:
             stored = parse_npz(Path(path).read_bytes(), path, max_bytes)

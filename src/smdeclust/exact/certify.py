@@ -60,48 +60,49 @@ def certify(
     progress: Callable[[str], None] | None = None,
     constraints: Any = None,
 ) -> Certificate:
-    """Prove a lower bound on the objective of every feasible clustering, to judge ``labels``.
+    """Prove how far a clustering can be from the optimum.
+
+    The result contains a lower bound on the objective of every feasible clustering. The function
+    does not raise an error if time or memory runs out, if the data are too large, or if you press
+    Ctrl-C. It then returns the best bound so far, and ``status`` says what happened.
 
     Parameters
     ----------
     X
-        (N, d) the points.
+        The (N, d) points.
     labels
-        (N,) a feasible clustering; the number of distinct labels is K. The better it is, the sooner
-        the proof ends; if the search finds a better one, that is returned.
+        A feasible clustering of the points. Its number of different labels is K. A good clustering
+        shortens the proof. If the proof finds a better one, that is returned.
     must_link, cannot_link
-        Pairs of rows.
+        Pairs of row positions.
     sample_weight
-        (N,) non-negative weights.
+        The (N,) non-negative weights of the points.
     tol
-        Relative gap that counts as proven.
+        The relative gap at which the clustering counts as optimal.
     max_time
-        Seconds after which the best bound so far is returned.
+        The time limit in seconds.
     n_jobs
-        Threads for a single node, such as the root; processes for several nodes of the tree and for
-        parts. None means one, -1 all cores.
+        The number of threads for a single node of the tree, or of processes for several nodes or
+        parts. None means 1, and -1 means all cores.
     size_min, size_max
-        Bounds on the number of points in every cluster, if only such clusterings count: a number,
-        or K numbers, one for each cluster; the proof then uses the widest of them. (With
-        ``sample_weight`` or parts, the bound ignores them and is weaker.)
+        Bounds on the number of points in a cluster, if only such clusterings count: a number, or K
+        numbers, of which the proof uses the widest. With `sample_weight` or parts, the sizes do not
+        improve the bound.
     parts
-        Number of parts to split the points into: the bounds of the parts add up, which is weaker
-        than one bound for all, but works for any number of points. ``"auto"``: one up to 1,000
-        groups, then parts of 250 to 1,000 groups, depending on the number of clusters and
-        ``max_time``. While time is left, the weakest parts are joined.
+        The number of parts into which the points are split. The bounds of the parts add up. Their
+        sum is weaker than a bound for all points at once, but can be computed for any number of
+        points. ``"auto"`` splits more than 1,000 groups into parts of 250 to 1,000 groups.
     folder
-        Folder for finished parts, so that a later call can continue from there.
+        A folder in which finished parts are saved, so that a later call can continue.
     progress
-        Called with a sentence after every part.
+        A function that is called with a sentence after every part.
     constraints
-        The pairs as a :class:`~smdeclust.Constraints`, instead of bare ones.
+        A :class:`~smdeclust.Constraints` object instead of the pairs.
 
     Returns
     -------
     Certificate
-        ``lower_bound``, ``upper_bound``, ``gap``, ``status``, ``labels`` and the proof itself,
-        which `verify` checks. If time or memory runs out, the data are too large, or Ctrl-C is
-        pressed, you get the best bound so far and a status that says so, never an exception.
+        The bound, the gap, the labels, the status, and the proof, which `verify` can check.
     """
     start = time.perf_counter()
     check_number("tol", tol, low=0, below=1)

@@ -32,22 +32,23 @@ VANISHING = 1e-290
 
 @dataclass(frozen=True)
 class VerifiedBound:
-    """What was found to hold, in exact arithmetic, for the given data and pairs.
+    """The result of `verify`, which holds in exact arithmetic.
 
     Attributes
     ----------
     lower_bound, upper_bound
-        No feasible clustering costs less than the first; the labels cost at most the second.
+        A lower bound on the objective of every feasible clustering, and an upper bound on the
+        objective of the labels.
     gap
-        ``(upper - lower) / upper``; 0 if the objective of the labels is 0.
+        ``(upper - lower) / upper``, or 0 if the objective of the labels is 0.
     optimal
         Whether the gap is within `tol`.
     leaf_bounds
-        Bound of every leaf (infinite where the pairs contradict each other).
+        The bound of every leaf. It is infinite if the pairs of the leaf contradict each other.
     n_clusters, tol
-        What it is about: the number of clusters, and the gap that counted as optimal.
+        The number of clusters, and the gap at which the clustering counts as optimal.
     n_parts
-        Number of parts the rows were split into.
+        The number of parts into which the points were split.
     """
 
     lower_bound: float
@@ -96,35 +97,38 @@ def verify(
     max_bytes: int = MOST_BYTES,
     constraints: Any = None,
 ) -> VerifiedBound:
-    """Derive the bound of a certificate from the data, and reject it if its claim does not hold.
+    """Check a certificate, and compute its bound from the data.
 
     Parameters
     ----------
     X
-        (N, d) the points.
+        The (N, d) points.
     certificate
-        What `certify` returned or `Certificate.load` read.
+        The result of `certify` or `Certificate.load`.
     must_link, cannot_link
         The pairs of the problem.
     sample_weight
-        (N,) non-negative weights, if the problem has them.
+        The (N,) non-negative weights, if the problem has weights.
     n_clusters
-        K. Without it, any number of clusters is accepted, and the result says which.
+        The number of clusters. By default, any number is accepted, and the result contains it.
     tol
-        Relative gap that counts as optimal. None: 1e-4, or the certificate's own if that is
-        smaller.
+        The relative gap at which the clustering counts as optimal. By default, 1e-4 or the
+        certificate's own tolerance, whichever is smaller.
     labels
-        (N,) integers: the clustering to judge; None: that of the certificate.
+        The clustering to judge. By default, that of the certificate.
     size_min, size_max
-        Bounds on the number of points in every cluster, if the problem has them: a number, or K
-        numbers, one for each cluster.
+        The bounds on the number of points in a cluster, if the problem has such bounds.
     n_jobs
-        Threads that check the parts of a large certificate; None means one.
+        The number of threads for the parts of a large certificate. None means 1.
     max_bytes
-        Maximum memory for the matrices of one leaf: a certificate that needs more is rejected
-        before memory is allocated.
+        The maximum memory for one leaf. Certificates that need more are rejected.
     constraints
-        The pairs as a :class:`~smdeclust.Constraints`, instead of bare ones.
+        A :class:`~smdeclust.Constraints` object instead of the pairs.
+
+    Returns
+    -------
+    VerifiedBound
+        What is proven.
 
     Raises
     ------

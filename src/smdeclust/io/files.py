@@ -351,17 +351,17 @@ _NUMBER = re.compile(r"[+-]?[\d\s.,'’%€$£¥]*(?:[eE][+-]?\d+)?")  # or that
 
 
 def safe_cell(text: str) -> str:
-    """Return text that is safe in a spreadsheet: an apostrophe before a possible formula.
+    """Return text that a spreadsheet does not run as a formula.
 
-    Numbers stay as they are, control bytes other than line breaks and tabs are removed, and an
-    apostrophe at the start is doubled, so that :func:`plain_cell` gives the text back.
+    Possible formulas get an apostrophe at the start, and an existing apostrophe there is doubled.
+    Control characters other than line breaks and tabs are removed. Numbers stay unchanged.
     """
     text = "".join(c for c in text if (c >= " " and c != "\x7f") or c in "\t\r\n")
     return f"'{text}" if text.startswith(_STARTS) and not _NUMBER.fullmatch(text) else text
 
 
 def plain_cell(text: str) -> str:
-    """Undo :func:`safe_cell`."""
+    """Return the text that was passed to :func:`safe_cell`."""
     return text[1:] if text.startswith("'") and text[1:].startswith(_STARTS) else text
 
 

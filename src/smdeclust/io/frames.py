@@ -55,29 +55,30 @@ def read_frame(
     header: bool | None = None,
     encoding: str | None = None,
 ) -> TableFile:
-    """Read a table.
+    """Read a table from a file.
 
     Parameters
     ----------
     path
-        CSV (any separator, decimal mark and encoding), Excel or OpenDocument, Parquet, Feather,
-        JSON lines, ``.h5ad``, ``.npy``, ``.npz``, or text that starts with ``n d`` or ``n d k``.
+        A CSV file (with any separator, decimal mark and encoding), an Excel, OpenDocument, Parquet,
+        Feather, JSON lines, ``.h5ad``, ``.npy`` or ``.npz`` file, or text that starts with ``n d``
+        or ``n d k``.
     format
         ``csv``, ``excel``, ``parquet``, ``feather``, ``jsonl``, ``h5ad``, ``npy``, ``npz`` or
-        ``text``; None detects it from the content.
+        ``text``. By default, it is detected from the content.
     sheet
-        Sheet of a spreadsheet, by name or number (the first is 1); None takes the first sheet with
-        more than one column.
+        The name or number of a sheet (the first is 1). By default, the first sheet with more than
+        one column.
     header
-        Whether the first line of a CSV names the columns (otherwise they are called x0, x1, ...);
-        None decides from the content.
+        Whether the first line of a CSV file contains the names of the columns. By default, this is
+        detected. Without names, the columns are called x0, x1, ...
     encoding
-        Encoding of text; None detects it.
+        The encoding of a text file. By default, it is detected.
 
-    Raises
-    ------
-    InvalidInputError
-        If the file cannot be read; the message says where and what to do.
+    Returns
+    -------
+    TableFile
+        The table, and what was detected.
     """
     if format is not None and format not in TABLE_FORMATS:
         raise InvalidInputError(

@@ -20,33 +20,25 @@ MOST_NUMBERS = 2**22
 def map_parquet(
     path: PathLike | Sequence[PathLike], store: PathLike, *, features: Sequence[str] | None = None
 ) -> np.ndarray:
-    """Copy the columns of a Parquet file to an ``.npy`` file and return it, memory-mapped.
+    """Copy a Parquet file to an ``.npy`` file, and return it as a memory-mapped array.
 
-    Parquet is compressed column by column, so rows cannot be read in place. The copy is made
-    once, piece by piece, and is never in memory as a whole; use it like any other array.
+    The copy is made block by block, so the data never have to fit in memory.
 
     Parameters
     ----------
     path
-        A Parquet file, a folder of them (all ``*.parquet`` in it, by name), or a list of files.
+        A Parquet file, a folder whose ``*.parquet`` files are read by name, or a list of files.
     store
-        The ``.npy`` file to write. It appears only when it is complete; a link is followed.
+        The ``.npy`` file to write.
     features
-        Columns to take, each once. By default all but a first column named id and a last one named
-        class or label, as in :func:`read_table`.
+        The columns to copy. By default, all except a first column called id and a last one called
+        class or label.
 
     Returns
     -------
     numpy.ndarray
-        (N, d) the points, read-only: float32 if all columns fit into it exactly (float32 and
-        shorter, integers of up to 16 bits), otherwise float64. Integers of 64 bits beyond 2^53 are
-        rounded.
-
-    Raises
-    ------
-    InvalidInputError
-        If a file cannot be read or written, a value is missing or not finite, a column holds no
-        numbers, or `features` names a column twice.
+        The (N, d) points, read-only. They are float32 if all columns fit into it exactly, and
+        float64 otherwise. Integers beyond 2^53 are rounded.
     """
     with optional("Reading Parquet"):
         import pyarrow.parquet as pq

@@ -65,42 +65,36 @@ def read_constraints(
     must_link_sign: int = 1,
     encoding: str | None = None,
 ) -> Constraints:
-    """Read must-link and cannot-link pairs, and quotas of ``json``, from one file or several.
+    """Read pairs, and the quotas of a ``json`` file, from one or more files.
 
     Parameters
     ----------
     path_or_paths
-        One file, or several whose pairs are joined. In the formats ``graphs`` and ``two-column``,
-        two files have the must-links and the cannot-links, in this order.
+        A file, or a list of files whose pairs are combined. In the formats ``graphs`` and
+        ``two-column``, two files contain the must-links and the cannot-links, in this order.
     format
-        One of ``json``, ``links``, ``csv``, ``signed``, ``graphs``, ``two-column``, ``matrix``,
-        ``groups``, ``labels``, or ``ids`` (any format of pairs, with ids); None detects it from the
-        content of each file, and raises an error if the content fits more than one.
+        ``json``, ``links``, ``csv``, ``signed``, ``graphs``, ``two-column``, ``matrix``,
+        ``groups``, ``labels`` or ``ids`` (any format, with ids). By default, it is detected from
+        the content of each file.
     n_points
-        Number of rows of the data: rows beyond it are an error. None does not check.
+        The number of rows of the data. Larger row positions are an error.
     ids
-        Id of each row of the data. If given, files contain ids, not row positions.
+        The id of each row of the data. The files then contain ids instead of row positions.
     kind
-        ``"ml"`` or ``"cl"``: what the pairs of a single ``graphs`` or ``two-column`` file are, or
-        what a ``groups`` file says about the rows of a group.
+        ``"ml"`` or ``"cl"``: the kind of pairs in a single ``graphs`` or ``two-column`` file, or
+        between the rows of a group in a ``groups`` file.
     index_base
-        0 or 1: number of the first row in the files. None uses that of the format (1 for
-        ``graphs``, else 0).
+        The number of the first row in the files, 0 or 1. By default, 1 for ``graphs`` and 0 for
+        other formats.
     must_link_sign
         1, or -1 for a matrix in which -1 means must-link.
     encoding
-        Encoding of text files; None means UTF-8, or UTF-16 if a file begins with its mark.
+        The encoding of text files. By default, UTF-8, or UTF-16 with a byte order mark.
 
     Returns
     -------
     Constraints
-        The pairs as row positions, and the file and line of each.
-
-    Raises
-    ------
-    InvalidInputError
-        If a file cannot be read as requested; the message names the file, the line, what was found,
-        what was expected and what to do.
+        The pairs as row positions, with the file and line of each.
     """
     paths = as_paths(path_or_paths)
     _check_options(format, ids, index_base, must_link_sign)
@@ -132,17 +126,17 @@ def read_constraints(
 
 
 def pairs_from_groups(table: Table, kind: str, path: PathLike) -> Constraints:
-    """Make pairs from the group column of a data table.
+    """Make pairs from the group column of a table.
 
     Parameters
     ----------
     table
-        As :func:`read_table` returns it, with a group column.
+        The result of :func:`read_table` with a group column.
     kind
-        ``"ml"``: rows of a group go together; ``"cl"``: they go apart; ``"class"``: groups are
-        classes, together within a class and apart across classes.
+        ``"ml"`` if the rows of a group belong together, ``"cl"`` if they belong apart, or
+        ``"class"`` if the groups are classes (together within a class, and apart otherwise).
     path
-        The file of the table, for the messages of ``where``.
+        The file of the table, for messages.
     """
     if table.groups is None:
         raise InvalidInputError(

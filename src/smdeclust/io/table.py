@@ -25,29 +25,30 @@ _CLASS_NAMES = ("class", "label")
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The points of a data file.
+    """The result of `read_table`.
 
     Attributes
     ----------
     X
-        Points in the units of the file, shape (n, d), all finite. A category has a column of 0
-        and 1 for each of its values; a missing value becomes the median, or 0.
+        The (n, d) points in the units of the file. If they come from a table with categories or
+        missing values, each value of a category has a column of 0 and 1, and a missing value is the
+        median, or 0.
     feature_names
-        One name per column of ``X``.
+        The name of each column of ``X``.
     ids
-        Id of each point as text, unique; None if the file has no id column.
+        The unique id of each point as text, or None.
     labels
-        Class of each point, whole numbers or text; None if the file has no label column.
+        The class of each point as a whole number or text, or None.
     groups
-        Group of each point as text, empty if it has none; None if no column was named.
+        The group of each point as text, which may be empty, or None if no column was named.
     n_clusters
-        The K of an ``n d k`` header, else None.
+        The K of an ``n d k`` header, or None.
     id_name, label_name, group_name
-        The columns that became ids, labels and groups; None if there are none.
+        The names of the columns of ids, classes and groups, or None.
     lines
-        Line of each point in a text file, else None.
+        The line of each point in a text file, or None.
     repeated_ids
-        If the id column cannot name the rows, a sentence that says why.
+        A sentence that says why the id column cannot be used, if this is the case.
     """
 
     X: NDArray[np.float64]
@@ -95,10 +96,9 @@ def read_table(
     encoding: str | None = None,
     only_ids: bool = False,
 ) -> Table:
-    """Read the points of a data file whose features are all numbers; they are not rescaled.
+    """Read points from a file whose features are all numbers. They are not scaled.
 
-    For tables with other columns or gaps see :func:`read_frame` and
-    :class:`smdeclust.TableFeatures`.
+    For other tables, use :func:`read_frame` and :class:`smdeclust.TableFeatures`.
 
     Parameters
     ----------
@@ -107,21 +107,21 @@ def read_table(
     format, header, encoding
         As in :func:`read_frame`.
     label
-        Column (in ``.npz`` the array) of the classes. None takes a last column named class or
-        label if there is one (in ``.npz`` also an array y), False takes none.
+        The column of the classes (in ``.npz`` files, the array). By default, a last column called
+        class or label (in ``.npz`` files, also an array y). False reads none.
     id_column
-        Column of the ids. None takes a first column named id if there is one, False takes none.
+        The column of the ids. By default, a first column called id. False reads none.
     features
-        Columns to use as features; None takes all but label, id and group.
+        The columns to use. By default, all other columns.
     group_column
-        Column of groups: rows with the same value belong together, or apart.
+        The column of groups of points that belong together, or apart.
     only_ids
-        Whether to read no features: ``X`` then has no column.
+        Whether to read no features. ``X`` then has no columns.
 
-    Raises
-    ------
-    InvalidInputError
-        If the file cannot be read as requested, a value is missing or not finite, or an id repeats.
+    Returns
+    -------
+    Table
+        The points, and what is known about them.
     """
     file = read_frame(path, format=format, header=header, encoding=encoding)
     return numeric_table(file, label, id_column, features, group_column, only_ids=only_ids)

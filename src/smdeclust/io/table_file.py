@@ -41,29 +41,29 @@ Line = tuple[int, list[str]]  # where it begins, and its cells
 
 @dataclass(frozen=True, eq=False)
 class TableFile:
-    """A table that was read from a file.
+    """The result of `read_frame`.
 
     Attributes
     ----------
     path
         The file.
     frame
-        Its columns, as pandas reads them; text as it is written.
+        The columns as a pandas data frame. Text is unchanged.
     format
-        One of `TABLE_FORMATS`.
+        The format, one of `TABLE_FORMATS`.
     points
-        Coordinates that are used as they are: from ``.npy``, ``.npz``, headed text and ``.h5ad``.
-        None for tables, whose columns have names and roles.
+        Coordinates that are used as they are, from ``.npy``, ``.npz``, ``.h5ad`` or text with a
+        header. None for tables, whose columns have names and roles.
     n_clusters
-        The K of an ``n d k`` header, else None.
+        The K of an ``n d k`` header, or None.
     encoding, separator, header, decimal
-        Format of a text file.
+        How a text file is written.
     header_line, quoted
-        The line where the table begins (its header, if it has one), and whether it has quotes.
+        The first line of the table, and whether the file contains quotes.
     sheet, rows, sheets
-        The sheet of a spreadsheet that was read, where its rows are, and all sheets.
+        The sheet that was read, the position of its rows, and the names of all sheets.
     notes
-        Sentences that say what was guessed.
+        Sentences about what was detected.
     """
 
     path: Path

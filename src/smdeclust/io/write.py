@@ -51,7 +51,7 @@ _FORMULA = re.compile(r"\s*(?:=|[+@-](?s:.*)(?:[|!]|[A-Za-z][\w.]*\s*\())")
 
 
 def write_bytes(path: PathLike, content: bytes) -> None:
-    """Write a file, completely or not at all: an OSError leaves the old content."""
+    """Write bytes. If this fails, an existing file stays unchanged."""
     target = Path(path)
     if target.exists() and not target.is_file():
         # A device or a pipe cannot be replaced; a folder fails here by itself.
@@ -84,19 +84,18 @@ def aside(path: PathLike) -> Iterator[Path]:
 
 
 def write_text(path: PathLike, text: str) -> None:
-    """Write UTF-8 text, completely or not at all."""
+    """Write text as UTF-8. If this fails, an existing file stays unchanged."""
     write_bytes(path, text.encode("utf-8"))
 
 
 def write_constraints(constraints: Constraints, path: PathLike, format: str = "json") -> None:
-    """Write pairs as ``json``, ``links`` or ``csv``, by id where the constraints have ids.
+    """Write pairs as ``json``, ``links`` or ``csv``, by id if the constraints have ids.
 
     Raises
     ------
     InvalidInputError
-        If the format is not one of these, or cannot store the constraints: ``links`` stores no soft
-        pairs and no ids with spaces, ``links`` and ``csv`` store no quotas, and no format stores
-        prices instead of confidences.
+        The format is unknown or cannot store the constraints: ``links`` stores no soft pairs and no
+        ids with spaces, ``links`` and ``csv`` store no quotas, and no format stores prices.
     """
     check_writable(constraints, format)
     write_text(path, WRITERS[format](constraints))
@@ -132,8 +131,11 @@ def write_labels(
     id_name: str = "id",
     label_name: str = "label",
 ) -> None:
-    """Write one label per point as CSV, with the ids of the data, or else row positions in a column
-    ``row``; `id_name` and `label_name` are the names of the two columns."""
+    """Write the label of each point as CSV.
+
+    The first column contains the ids, or row positions if there are none. `id_name` and
+    `label_name` are the names of the two columns.
+    """
     column = np.asarray(labels)
     if column.ndim != 1:
         raise InvalidInputError(f"labels has shape {column.shape}, expected one label per point.")
@@ -157,7 +159,7 @@ def labels_csv(
 def write_centers(
     path: PathLike, centers: ArrayLike, feature_names: Sequence[str] | None = None
 ) -> None:
-    """Write cluster centers as CSV, one row per cluster, numbers in full precision."""
+    """Write cluster centers as CSV, with one row for each cluster."""
     table = np.asarray(centers, dtype=np.float64)
     if table.ndim != 2:
         raise InvalidInputError(f"centers has shape {table.shape}, expected one row per cluster.")
@@ -169,15 +171,15 @@ def write_centers(
 
 
 def write_rows(path: PathLike, header: Sequence[str], rows: Any) -> None:
-    """Write a header and rows as CSV, completely or not at all."""
+    """Write a header and rows as CSV. If this fails, an existing file stays unchanged."""
     write_bytes(path, as_csv([header, *rows]))
 
 
 def frame_bytes(file: TableFile, columns: Mapping[str, ArrayLike]) -> bytes:
-    """Return a table in its own format and encoding, with more columns at the end.
+    """Return a table in its own format and encoding, with additional columns at the end.
 
-    Everything else stays as it is in the file, except for cells of a CSV that a spreadsheet would
-    run as formulas. A spreadsheet that is not ``.xlsx`` or ``.xlsm`` becomes ``.xlsx``.
+    The rest of the file stays unchanged, except for cells of a CSV file that a spreadsheet would
+    run as formulas. Spreadsheets other than ``.xlsx`` and ``.xlsm`` are converted to ``.xlsx``.
     """
     added = {name: np.asarray(column).tolist() for name, column in columns.items()}
     add = {"csv": _add_to_csv, "excel": _add_to_book, "jsonl": _add_to_json,
@@ -273,7 +275,7 @@ def sheet_bytes(frame: DataFrame, *, excel: bool) -> bytes:
 
 
 def write_json(path: PathLike, document: Any) -> None:
-    """Write a result as JSON, completely or not at all; `as_json` converts its values."""
+    """Write a result as JSON. If this fails, an existing file stays unchanged."""
     write_text(path, as_json(document))
 
 

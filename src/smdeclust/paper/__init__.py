@@ -9,8 +9,10 @@ This runs an experiment of the paper, and then compares your own method with the
 
     run_paper(["exact"], scale="small", out="results")
 
-    mine = Method("mine", "mymethods:fast", {"n_init": 50})       # see `methods`
-    data = Data("animals", ("few", "many"), "mydata:load")        # see `data`
+    # in mymethods.py: def fast(n_clusters, seed, n_init): return MyEstimator(...)
+    mine = Method("mine", "mymethods:fast", {"n_init": 50})
+    # in mydata.py: def load(name, configuration): return Instance(X, n_clusters, ml, cl, y)
+    data = Data("animals", ("few", "many"), "mydata:load")
     part = Part((METHODS["SMDEClust"], mine), (data,), seeds=(0, 1, 2), time_limit=60)
     run_plans([Plan("animals", "My comparison", (part,))], out="my-results")
 """

@@ -1,8 +1,4 @@
-"""Instances of the problem by name: the paper's data sets, and stand-ins that need no download.
-
-To add one's own, write a function ``load(name, configuration) -> Instance`` in any importable
-module and name it in a plan: ``Data("mine", ("a", "b"), "mydata:load")``.
-"""
+"""Instances by name: the paper's data sets, and stand-ins that need no download."""
 
 from __future__ import annotations
 

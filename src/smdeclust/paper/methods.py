@@ -1,16 +1,4 @@
-"""The methods of the paper's comparison, as factories that a plan names.
-
-To add one's own, write a function in any importable module and name it::
-
-    # mymethods.py
-    def fast(n_clusters, seed, n_init=10):
-        return MyEstimator(n_clusters, n_init=n_init, random_state=seed)
-
-    mine = Method("mine", "mymethods:fast", {"n_init": 50})
-
-The estimator needs ``fit(X, must_link=..., cannot_link=...)`` and ``labels_``. Objective, broken
-pairs and agreement with the classes are computed from the labels, the same way for all.
-"""
+"""The methods of the paper's comparison, as functions that make estimators."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from smdeclust.paper.results import (
     values_by_run,
 )
 from smdeclust.paper.store import Store
-from smdeclust.paper.table import MISSING, Cell, Table, to_csv, to_latex, to_markdown
+from smdeclust.paper.table import Cell, Table, to_csv, to_latex, to_markdown
 from smdeclust.paper.tables import agreement_table, tables_of
 
 # metric -> what the axis says
@@ -94,7 +94,7 @@ def write_page(
     texts = published("texts")
     methods = dict.fromkeys(method for chapter in chapters.values() for method in chapter.methods)
     named = [(m, texts["methods"].get(m, "a method of your own")) for m in methods]
-    legend = to_markdown(_table([{"Name": Cell(m), "Method": Cell(what)} for m, what in named]))
+    legend = _table(("Name", "Method"), named)
     sections = ["\n\n".join(texts["top"]) + "\n", _summary(claims, chapters), run]
     sections.append("\n".join(texts["legend"]).format(methods=legend, folder=folder.name))
     for name, chapter in chapters.items():
@@ -114,19 +114,19 @@ def _summary(claims: list[Claim], chapters: Mapping[str, Chapter]) -> str:
         title = chapters[claim.experiment].title
         anchor = re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
         name = title.partition("(")[2].rstrip(")") or title
-        cells = Cell(f"[{name}](#{anchor})"), Cell(claim.topic), Cell(claim.verdict)
-        body.append(dict(zip(("Experiment", "Statement", "Our result"), cells, strict=True)))
+        body.append((f"[{name}](#{anchor})", claim.topic, claim.verdict))
     return (
         f"## Summary\n\nThe stored runs can check {len(of_paper)} statements of the paper. Our "
         f"results agree with {count['agrees']} of them, agree in part with "
         f"{count['agrees in part']}, and differ from {count['differs']}. The section of each "
         f"experiment gives the figures and, if we know them, the reasons.\n\n"
-        f"{to_markdown(_table(body))}"
+        f"{_table(('Experiment', 'Statement', 'Our result'), body)}"
     )
 
 
-def _table(rows: list[dict[str, Cell]]) -> Table:
-    return Table("", "", tuple(rows))
+def _table(heads: Iterable[str], lines: Iterable[Iterable[str | int]]) -> str:
+    rows = tuple(dict(zip(heads, map(Cell, line), strict=True)) for line in lines)
+    return to_markdown(Table("", "", rows))
 
 
 def _chapter(name: str, chapter: Chapter, claims: list[Claim], folder: str) -> list[str]:
@@ -183,23 +183,14 @@ def _what_was_run(
     counts = []
     for name, runs in ((name, plan.runs()) for name, plan in plans.items()):
         found = [rows[run.key] for run in runs if run.key in rows]
-        other = Counter(row["status"] for row in found if row["status"] not in ("ok", "infeasible"))
         good = sum(is_feasible(row) for row in found)
-        counts.append(
-            {
-                "Experiment": Cell(name),
-                "Scale": Cell(scales[name]),
-                "Planned": Cell(len(runs)),
-                "Ended": Cell(len(found)),
-                "Feasible": Cell(good),
-                "Infeasible": Cell(len(found) - good - sum(other.values())),
-                "Other": Cell(", ".join(f"{n} {status}" for status, n in other.items()) or MISSING),
-            }
-        )
+        done = sum(row["status"] in ("ok", "infeasible") for row in found)
+        counts.append((name, scales[name], len(runs), len(found), good, done - good))
+    heads = "Experiment", "Scale", "Planned", "Ended", "Feasible", "Infeasible"
     lines += ["", remark, ""] if remark else [""]
     lines.append(
         "The table counts the runs of each experiment. A run that several experiments share is "
-        f"executed only once.\n\n{to_markdown(_table(counts))}"
+        f"executed only once.\n\n{_table(heads, counts)}"
     )
     return "\n".join(lines)
 
@@ -235,10 +226,8 @@ def _left_out(plans: Mapping[str, Plan], rows: Rows) -> str:
         ]  # fmt: skip
     if not missing:
         return "## What was left out\n\nNothing was left out.\n"
-    heads = ("Experiment", "Left out", "Reason")
-    body = [dict(zip(heads, map(Cell, line), strict=True)) for line in missing]
     about = "## What was left out\n\nThe table lists everything that was planned but not run.\n\n"
-    return about + to_markdown(_table(body))
+    return about + _table(("Experiment", "Left out", "Reason"), missing)
 
 
 def write_profiles(values: Mapping[str, Any], target: Path) -> list[Path]:

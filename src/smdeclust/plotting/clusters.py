@@ -33,33 +33,35 @@ def plot_clusters(
     ax: Axes | None = None,
     constraints: Constraints | None = None,
 ) -> Axes:
-    """Draw the clusters: must-links solid, cannot-links dashed, broken pairs with a cross.
+    """Plot the clusters and the pairs.
 
-    More than two features are shown on their first two principal components. Points that take
-    part in a drawn pair have a dark edge. If not everything is drawn, the legend says so.
+    Must-links are solid lines, cannot-links are dashed, and broken pairs have a cross. If there are
+    more than two features, the plot shows the first two principal components. Points in a visible
+    pair have a dark edge. If some points or pairs are left out, the legend says so.
 
     Parameters
     ----------
     X
-        (N, d) points.
+        The (N, d) points.
     labels
-        One integer label per point.
+        The cluster of each point.
     must_link, cannot_link
         Pairs of row positions.
     centers
-        (K, d) centers, row k for label k. By default the cluster means.
+        The (K, d) centers. By default, the means of the clusters.
     feature_names
-        Names of the features, to label the axes if there are at most two features.
+        The names of the features, for the axes.
     max_points
-        Approximate maximum number of points to draw; each cluster keeps its share.
+        The approximate maximum number of points in the plot.
     max_pairs
-        Maximum number of must-links, and of cannot-links, to draw; broken ones come first.
+        The maximum number of must-links, and of cannot-links, in the plot. Broken pairs come first.
     seed
-        Decides which points and pairs are left out.
+        The seed for the choice of points and pairs.
     ax
-        Where to draw. By default a new figure.
+        The axes to plot on. By default, a new figure.
     constraints
-        The pairs as a :class:`~smdeclust.Constraints`; soft pairs are drawn like hard ones.
+        A :class:`~smdeclust.Constraints` object instead of the pairs. Soft pairs look like hard
+        ones.
     """
     if constraints is not None:
         given = {"must_link": must_link, "cannot_link": cannot_link}

@@ -32,25 +32,24 @@ def plot_comparison(
     metrics: Sequence[str] = ("objective", "ari", "time"),
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw one panel of bars per metric, one bar per method.
+    """Plot a comparison of methods, with a panel for each metric and a bar for each method.
 
-    A bar is the mean of a method's values and its whisker their range. The objective is shown as
-    the excess over the best mean among the methods that keep all constraints, so that small
-    differences can be seen on an axis that starts at zero; the value itself is written beside the
-    bar. Methods that break constraints are hatched, because they solve a different problem.
-    The best valid method of each panel is dark, its value bold.
+    A bar is the mean of a method's values, and its whisker is their range. The objective is shown
+    as the excess over the best mean of the methods that satisfy all constraints, with the value
+    beside the bar. Methods that break constraints are hatched. The best of the other methods is
+    dark.
 
     Parameters
     ----------
     results
-        For each method a mapping from metric to a value or to several (one per run). Besides the
-        metrics drawn, ``"violations"`` (broken pairs) is used. NaN means that a run failed.
-        For a data frame with one row per method, pass ``frame.to_dict("index")``.
+        For each method, a dict from metrics to one value or to several values (one for each run).
+        NaN means that a run failed. The metric ``"violations"`` is the number of broken pairs. For
+        a data frame with one row for each method, pass ``frame.to_dict("index")``.
     metrics
-        Metrics to draw, from left to right; those that no method has are left out.
+        The metrics to plot, from left to right. Metrics that no method has are left out.
     ax
-        Where to draw: its area is divided into one inset axes per metric (``ax.child_axes``). By
-        default a new figure.
+        The axes to plot on, which get one inset for each metric (``ax.child_axes``). By default, a
+        new figure.
     """
     if not results:
         raise InvalidInputError("a comparison needs the results of at least one method.")

@@ -35,28 +35,26 @@ def plot_constraint_graph(
     seed: int = 0,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw must-link groups as nodes and cannot-links as dashed edges.
+    """Plot must-link groups as nodes, and cannot-links as dashed edges.
 
-    A node's area grows with its number of points, which is written into it if there are few
-    nodes. Points in no pair are left out. With labels, nodes have the color and marker of their
-    cluster, and cannot-links inside a cluster and groups split across clusters are marked. A group
-    with a cannot-link inside it (an edge from it to itself) is also marked.
+    The area of a node grows with its number of points. Points without pairs are left out. With
+    labels, a node has the color and marker of its cluster, and broken pairs are marked.
 
     Parameters
     ----------
     n_points
-        Number of points that the pairs refer to.
+        The number of points.
     must_link, cannot_link
         Pairs of row positions.
     labels
-        One integer label per point.
+        The cluster of each point.
     max_groups
-        Maximum number of groups to draw. Components with broken pairs and large ones come first; of
-        a component that does not fit as a whole, the groups with the most cannot-links are drawn.
+        The maximum number of groups in the plot. Components with broken pairs and large components
+        come first.
     seed
-        Random seed of the layout.
+        The seed of the layout.
     ax
-        Where to draw. By default a new figure.
+        The axes to plot on. By default, a new figure.
     """
     must = as_pairs(must_link, n_points, "must_link")
     cannot = as_pairs(cannot_link, n_points, "cannot_link")

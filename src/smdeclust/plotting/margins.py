@@ -20,25 +20,25 @@ _CHUNK = 4096  # rows; N x K distances at once would not fit for large N
 
 
 def point_margins(X: ArrayLike, labels: ArrayLike, centers: ArrayLike | None = None) -> np.ndarray:
-    """Return the simplified silhouette (b - a) / max(a, b) of each point.
+    """Return the margin of each point: its simplified silhouette (b - a) / max(a, b).
 
-    a is the distance to the point's own center, b to the nearest other: 1 at the center, 0
-    halfway, below 0 if another center is closer, which in an optimal clustering means that
-    constraints keep the point where it is.
+    Here, a is the distance to the point's own center, and b is the distance to the nearest other
+    center. The margin is 1 at the center and 0 halfway. It is negative if another center is closer.
+    In an optimal clustering, this means that constraints keep the point in its cluster.
 
     Parameters
     ----------
     X
-        (N, d) points.
+        The (N, d) points.
     labels
-        One integer label per point.
+        The cluster of each point.
     centers
-        (K, d) centers, row k for label k. By default the cluster means.
+        The (K, d) centers. By default, the means of the clusters.
 
     Returns
     -------
     ndarray of shape (N,)
-        Margins in [-1, 1]. With one cluster all are 1.
+        The margins, in [-1, 1]. With a single cluster, they are 1.
     """
     points = as_points(X)
     label = as_labels(labels, len(points))
@@ -63,18 +63,16 @@ def point_margins(X: ArrayLike, labels: ArrayLike, centers: ArrayLike | None = N
 def plot_margins(
     X: ArrayLike, labels: ArrayLike, *, centers: ArrayLike | None = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw each cluster as a silhouette of its points' margins, largest on top.
+    """Plot the margins of all points, as one silhouette for each cluster.
 
-    The margin compares a point's distance to its own center with that to the nearest other; see
-    :func:`~smdeclust.plotting.point_margins`. Points below 0 would move if the constraints let
-    them.
+    :func:`~smdeclust.plotting.point_margins` explains margins.
 
     Parameters
     ----------
     X, labels, centers
         As for :func:`~smdeclust.plotting.point_margins`.
     ax
-        Where to draw. By default a new figure, taller for more clusters.
+        The axes to plot on. By default, a new figure.
     """
     points = as_points(X)
     label = as_labels(labels, len(points))

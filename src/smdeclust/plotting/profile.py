@@ -16,22 +16,22 @@ from smdeclust.plotting import style
 
 @dataclass(frozen=True)
 class PerformanceProfile:
-    """For each method, the share of problems it solves within a factor of the best method.
+    """The result of `performance_profile`.
 
     Attributes
     ----------
     methods
-        Names, in the order given.
+        The names of the S methods.
     ratios
-        (P, S) metric of each method on each problem, divided by the best one; infinite if the
-        method failed.
+        The (P, S) values of the methods on the P problems, divided by the best value of the
+        problem. The ratio is infinite if the method failed.
     """
 
     methods: tuple[str, ...]
     ratios: np.ndarray
 
     def at(self, tau: ArrayLike) -> np.ndarray:
-        """rho_s(tau): the share of problems with ratio at most `tau`, one row per method."""
+        """Return the share of problems with a ratio of at most `tau`, one row for each method."""
         tau = np.atleast_1d(np.asarray(tau, dtype=np.float64))
         ordered = np.sort(self.ratios, axis=0)
         # A failure stays one at any factor, infinity included.
@@ -43,7 +43,7 @@ class PerformanceProfile:
         return np.array(counts) / len(self.ratios)
 
     def breakpoints(self) -> np.ndarray:
-        """The factors at which some curve jumps, in increasing order, from 1 on."""
+        """Return the ratios at which a curve jumps, in increasing order from 1."""
         finite = self.ratios[np.isfinite(self.ratios)]
         return np.union1d(1.0, finite)
 
@@ -51,21 +51,15 @@ class PerformanceProfile:
 def performance_profile(
     values: Mapping[str, ArrayLike], *, tie_tol: float = 0.0
 ) -> PerformanceProfile:
-    """Compute the performance profile of several methods on the same problems.
+    """Compute the performance profile (Dolan and Moré 2002) of several methods.
 
     Parameters
     ----------
     values
-        For each method, one value per problem, in the same order; smaller is better. NaN or
-        infinity means that the method failed. If all fail, the problem counts as solved by none.
+        For each method, one value for each problem, in the same order. Smaller is better. NaN or
+        infinity means that the method failed.
     tie_tol
-        Ratios up to ``1 + tie_tol`` count as 1. Meant for objectives, where a relative 1e-6 is
-        noise and not a win.
-
-    Raises
-    ------
-    InvalidInputError
-        Nothing is given, lengths differ, or a value is negative (ratios would mean nothing).
+        Ratios up to ``1 + tie_tol`` count as 1, because such differences are rounding errors.
     """
     if not values:
         raise InvalidInputError("a performance profile needs at least one method.")
@@ -102,21 +96,23 @@ def plot_performance_profile(
     log: bool | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the share of problems that each method solves within a factor tau of the best.
+    """Plot a performance profile of several methods.
+
+    For each method and each ratio tau, it shows the share of problems on which the method's value
+    is at most tau times the best value of all methods.
 
     Parameters
     ----------
     profile
-        A computed profile, or the values to compute one from
-        (see :func:`~smdeclust.plotting.performance_profile`).
+        The result of :func:`~smdeclust.plotting.performance_profile`, or the values for it.
     metric
-        What was compared, for the axis label.
+        The name of the compared quantity, for the axis.
     max_tau
-        The largest factor drawn. By default the largest finite ratio.
+        The largest ratio in the plot. By default, the largest finite ratio.
     log
-        Whether the axis of factors is logarithmic. By default, if they reach 4 or more.
+        Whether the axis is logarithmic. By default, it is if the ratios reach 4.
     ax
-        Where to draw. By default a new figure.
+        The axes to plot on. By default, a new figure.
     """
     if not isinstance(profile, PerformanceProfile):
         profile = performance_profile(profile)

@@ -20,7 +20,7 @@ def plot_convergence(
     reference: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how the population's objective values fall during a run.
+    """Plot the objectives of the population during a run.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ def plot_convergence(
     x
         ``"generation"``, ``"evaluations"`` (local searches so far) or ``"time"``.
     reference
-        An objective to compare with, such as the best known one or a lower bound.
+        An objective to compare with, such as the best known objective or a lower bound.
     ax
-        Where to draw. By default a new figure.
+        The axes to plot on. By default, a new figure.
     """
     step, best, mean, worst = _steps(history, x, "best", "mean", "worst")
     ax = style.get_axes(ax, (6.8, 3.8))
@@ -60,19 +60,19 @@ def plot_diversity(
     tol: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the sum of pairwise differences of the population's objective values.
+    """Plot how different the objectives of the population are during a run.
 
-    The scale is logarithmic; a population that has collapsed to one value (diversity 0) is shown
-    on a short linear piece below the smallest positive value or `tol`.
+    The diversity is the sum of pairwise differences. Its scale is logarithmic, except for a short
+    linear part at the bottom that includes 0.
 
     Parameters
     ----------
     history, x
         As for :func:`~smdeclust.plotting.plot_convergence`.
     tol
-        The diversity at which the run stops, drawn as a line.
+        The diversity at which the run stops, which is plotted as a line.
     ax
-        Where to draw. By default a new figure.
+        The axes to plot on. By default, a new figure.
     """
     step, diversity = _steps(history, x, "diversity")
     ax = style.get_axes(ax, (6.8, 3.8))

@@ -11,7 +11,7 @@ from smdeclust.plotting import style
 
 
 def plot_choice(choice: Any, ax: Axes | None = None) -> Axes:
-    """Draw the table of :func:`smdeclust.choose_n_clusters`, which returned `choice`."""
+    """Plot the table of a `choice` that :func:`smdeclust.choose_n_clusters` returned."""
     axes = style.get_axes(ax)
     rows = [row for row in choice.table if np.isfinite(row.objective)]
     numbers, kept, error, stability = (
@@ -31,19 +31,19 @@ def plot_choice(choice: Any, ax: Axes | None = None) -> Axes:
 
 
 def plot_sizes(model: Any, *, quota: int | None = None, ax: Axes | None = None) -> Axes:
-    """Draw the size of each cluster, or what it contains of a quota, and its bounds.
+    """Plot the size of each cluster, or the amount of a quota in it, with its bounds.
 
-    A bar of the second color touches a bound: that bound is tight, and without it the clusters
-    could be better. A line spans from the lower to the upper bound of the cluster.
+    A line spans from the lower to the upper bound. A bar has the second color if it reaches a
+    bound, so that a wider bound could improve the clusters.
 
     Parameters
     ----------
     model
-        Fitted with ``size_min`` or ``size_max``, or with quotas.
+        A model that was fitted with ``size_min``, ``size_max`` or quotas.
     quota
-        Position of the quota in ``model.quotas_``; ``None`` draws the sizes.
+        The position of the quota in ``model.quotas_``. By default, sizes are plotted.
     ax
-        Where to draw. By default a new figure.
+        The axes to plot on. By default, a new figure.
     """
     given: Any = getattr(model, "size_bounds_", None) if quota is None else model.quotas_
     if given is None or (quota is not None and not 0 <= quota < len(given)):
@@ -87,23 +87,22 @@ def plot_feature_weights(
     max_features: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how much each column counts, those that count most on top.
+    """Plot how much each column counts in a learned distance, from most to least.
 
-    A bar is the squared length of a step of one standard deviation in that column, 1 on average.
-    The mark beside it is the same for the Euclidean distance of the data as given, if that is
-    known.
+    A bar is the squared length of a step of one standard deviation. The mean is 1. The mark beside
+    the bar is the same value for the Euclidean distance, if it is known.
 
     Parameters
     ----------
     distance
         A fitted :class:`~smdeclust.LearnedDistance`, a fitted ``SMDEClust`` with a learned
-        distance, or the weights themselves.
+        distance, or the weights.
     feature_names
-        One name per column. By default those of the data that were fitted, or x0, x1, ...
+        The name of each column. By default, those of the fitted data, or x0, x1, ...
     max_features
-        Maximum number of columns to draw.
+        The maximum number of columns in the plot.
     ax
-        Where to draw. By default a new figure.
+        The axes to plot on. By default, a new figure.
     """
     weights, plain = _weights(distance)
     names = getattr(distance, "feature_names_in_", None) if feature_names is None else feature_names

@@ -20,9 +20,9 @@ from smdeclust.structure.structure import Structure
 
 @dataclass(frozen=True)
 class Contracted:
-    """One row per group, linked groups first, and the cannot-link graph.
+    """The groups of a problem, those with cannot-links first, and the cannot-link graph.
 
-    All arrays are C-contiguous and read-only, so that each kernel is compiled once.
+    All arrays are C-contiguous and read-only, so that each kernel is compiled only once.
     """
 
     # (G, d') group means, centered; where d > G, rotated onto their span plus one axis that
@@ -55,12 +55,12 @@ _KNOWN = tuple(field.name for field in fields(Structure))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem(Structure):
-    """Points and constraints, validated and contracted. Make one with :meth:`Problem.build`.
+    """Validated points and constraints, joined into must-link groups (see :meth:`Problem.build`).
 
     Attributes
     ----------
     points
-        The points, in one of the storage classes of ``smdeclust.points``.
+        The points, in one of the storage backends of ``smdeclust.points``.
     """
 
     points: Points
@@ -83,41 +83,33 @@ class Problem(Structure):
         deadline: float = np.inf,
         valid: bool = False,
     ) -> Problem:
-        """Validate, contract and check feasibility.
+        """Validate points and constraints, join points into groups, and check feasibility.
 
         Parameters
         ----------
         X
-            (N, d) finite numbers: an array or a scipy.sparse matrix.
+            The (N, d) points: an array or a scipy.sparse matrix.
         n_clusters
-            K, from 1 to the number of must-link groups.
+            The number of clusters, from 1 to the number of must-link groups.
         must_link, cannot_link
-            Pairs of row positions: (m, 2) array, data frame, or any iterable of pairs.
+            Pairs of row positions: an (m, 2) array, a data frame, or any iterable of pairs.
         sample_weight
-            (N,) non-negative weights.
+            The (N,) non-negative weights of the points.
         storage
-            Where the points are stored: ``"dense"``, ``"blocks"``, ``"sparse"``, ``"torch"``, a
-            function, or ``None`` for the best fit (see ``smdeclust.points.choose``).
+            The storage backend: ``"dense"``, ``"blocks"``, ``"sparse"``, ``"torch"`` or a function.
+            By default, it depends on the points (see ``smdeclust.points.choose``).
         size_min, size_max
-            Smallest and largest size of a cluster: one number for all clusters, or K numbers, which
-            the search assigns to the clusters; ``None``: no bound.
+            The smallest and largest size of a cluster: one number, or K numbers.
         size_by
-            What sizes count: ``"points"``, or ``"weight"`` for sums of `sample_weight`.
+            What a size counts: ``"points"``, or ``"weight"`` for the sum of `sample_weight`.
         soft
-            Pairs that may be broken, with their prices; they are not validated.
+            Soft pairs with their prices. They are not validated.
         quotas
             Bounds on what each cluster contains: ``Constraints.quota(...).quotas``.
         deadline
-            When to stop checking whether constraints can hold (by ``time.perf_counter()``).
+            The time (of ``time.perf_counter()``) at which the check of feasibility stops.
         valid
-            Whether `X` is as ``smdeclust.points.validation.admit`` returns it.
-
-        Raises
-        ------
-        InvalidInputError
-            Something cannot be used as given.
-        InfeasibleConstraintsError
-            No clustering satisfies the constraints.
+            Whether `X` is already valid, as ``smdeclust.points.validation.admit`` returns it.
         """
         data = X if valid else admit(X)
         n_points = int(data.shape[0])
@@ -137,12 +129,12 @@ class Problem(Structure):
 
     @property
     def X(self) -> Any:
-        """(N, d) the points as given (a read-only view)."""
+        """The (N, d) points as given (a read-only view)."""
         return self._in_memory("X")
 
     @property
     def n_features(self) -> int:
-        """d."""
+        """The number of features, d."""
         return self.points.n_features
 
     @cached_property
@@ -152,17 +144,17 @@ class Problem(Structure):
 
     @property
     def offset(self) -> np.ndarray:
-        """(d,) weighted mean of the points."""
+        """The (d,) weighted mean of the points."""
         return self.points.offset
 
     @property
     def scatter(self) -> float:
-        """Sum over groups of the squared distances from their points to the group mean."""
+        """The sum of squared distances from the points to the means of their groups."""
         return self.points.scatter
 
     @property
     def total_squares(self) -> float:
-        """Sum of (weighted) squared distances from the points to their mean."""
+        """The (weighted) sum of squared distances from the points to their mean."""
         return self.points.total_squares
 
     def held(self, group_labels: np.ndarray) -> np.ndarray:
@@ -177,12 +169,12 @@ class Problem(Structure):
 
     @property
     def point_weights(self) -> np.ndarray:
-        """(N,) weights of the points."""
+        """The (N,) weights of the points."""
         return np.ones(self.n_points) if self.sample_weight is None else self.sample_weight
 
     @property
     def means(self) -> np.ndarray:
-        """(G, d) group means minus `offset`, float64: a contracted copy of the points."""
+        """The (G, d) means of the groups minus `offset`."""
         return np.asarray(self._in_memory("means"))
 
     @cached_property
@@ -202,12 +194,12 @@ class Problem(Structure):
         return self.points.enter(centers)
 
     def centers(self, group_labels: np.ndarray) -> np.ndarray:
-        """Return the (K, d) cluster means in the coordinates of the data; NaN where empty."""
+        """Return the (K, d) means of the clusters. They are NaN for empty clusters."""
         means = self._in_memory("centers_of")(self.expand(group_labels), self.n_clusters)
         return np.asarray(means + self.offset)
 
     def objective(self, group_labels: np.ndarray) -> float:
-        """Return f at the best centers for these labels, recomputed point by point."""
+        """Return the objective of labels with the best centers, computed from all points."""
         return self.points.describe(group_labels)[2]
 
     def _in_memory(self, name: str) -> Any:

@@ -65,49 +65,45 @@ def _check_rate(name: str, rate: Any) -> None:
 
 @documented
 class ActiveClustering:
-    """Cluster with the help of a person or a model that answers questions.
+    """Cluster in a loop that asks a person or a model questions.
 
     Parameters
     ----------
     estimator
-        A number of clusters, for `GuidedClustering`; or a clusterer of this package, for example
-        ``SMDEClust(5)``, which is cloned.
+        A number of clusters, for `GuidedClustering`, or an estimator of this package.
     oracle
-        Called with two rows. It returns ``True`` (same), ``False`` (different) or ``None`` (don't
-        know), or one of these with a confidence, ``(True, 0.8)``: below 1, the pair is soft. With
-        ``ask="labels"`` it is called with a row and a list of rows, one of each cluster, and
-        returns the position in that list, ``"none"`` for none of them, or ``None`` (don't know);
-        again, a confidence may be added.
+        A function that answers questions. It gets two rows, and returns ``True`` (same cluster),
+        ``False`` (different clusters) or ``None`` (don't know). With ``ask="labels"``, it gets a
+        row and a list of rows, one from each cluster, and returns a position in the list,
+        ``"none"`` (none of them) or ``None`` (don't know). It may add a confidence, as in ``(True,
+        0.8)``, which makes the pair soft.
     budget
-        Maximum number of questions.
+        The maximum number of questions.
     strategy
         As for :func:`~smdeclust.suggest_pairs`.
     ask
-        ``"pairs"`` ("do these two belong together?") or ``"labels"`` ("to which of these does this
+        ``"pairs"`` ("Do these two belong together?") or ``"labels"`` ("To which of these does this
         one belong?").
     error_rate
-        How often the oracle is wrong when it gives no confidence: 0 (every answer must hold), a
-        number below 0.5, or ``"auto"``: every tenth question is then a check, about a pair whose
-        answer follows from others, and the rate is estimated from how often the check fails. If the
-        rate is above 0, answers become soft pairs. ``"auto"`` needs ``ask="pairs"``.
+        The share of wrong answers, if the oracle gives no confidence: 0, a number below 0.5, or
+        ``"auto"``, which estimates it. For the estimate, every tenth question is about a pair whose
+        answer is already known. If the rate is above 0, answers are soft pairs. ``"auto"`` requires
+        ``ask="pairs"``.
     grow
-        Whether to add clusters if the answers require more than `n_clusters`. Otherwise such an
-        answer is a conflict, and ``advice_`` says so.
+        Whether to add clusters if the answers require more than `n_clusters`. Otherwise, such an
+        answer is a conflict.
     patience
         Stop after this many answers in a row that agreed with the clustering and changed nothing.
-        ``None``: continue until the budget is spent.
+        ``None`` means that the whole budget is used.
     refit_every
-        Cluster again after this many answers (and always after one that was unexpected).
-        ``None``: after each; with `GuidedClustering`, after ten, or fewer if they are unexpected.
-        Most of its refits cluster only the view with the largest weight; all views are weighted
-        again when the number of answers has grown by half, and at the end.
+        The number of answers after which the points are clustered again. By default 1, and up to 10
+        with `GuidedClustering`. An unexpected answer always leads to a new clustering.
     save_to
-        A file of pairs to which every used answer is added as it arrives; if the file exists, its
-        answers are used, and those questions are not asked again.
+        A file of pairs to which every answer is added. If it exists, its answers are used.
     ids
-        Id of each row, for that file.
+        The id of each row, for this file.
     random_state
-        Seed.
+        The seed.
 
     Attributes
     ----------
@@ -118,19 +114,18 @@ class ActiveClustering:
     answers_
         The answers, in order.
     n_questions_
-        Number of questions asked.
+        The number of questions.
     conflicts_
-        Answers that were not used because they contradict earlier ones, sizes or quotas, each with
-        an explanation.
+        Answers that contradict earlier ones, sizes or quotas, each with an explanation. They were
+        not used.
     error_rate_
-        How often the oracle is wrong, as given or as estimated so far.
+        The share of wrong answers, as given or as estimated.
     n_clusters_
-        Number of clusters: more than the estimator's if `grow` added some.
+        The number of clusters, including those that `grow` added.
     advice_
-        Advice on whether to continue: how much the last answers changed, and whether they require
-        more clusters. Empty if there is none.
+        A sentence about whether to continue, or an empty text.
     stop_reason_
-        Why the loop ended, in words.
+        A sentence about why the loop ended.
     """
 
     estimator: Any = field(kw_only=False)
@@ -147,13 +142,13 @@ class ActiveClustering:
     random_state: Any = None
 
     def fit(self, X: Any, constraints: Constraints | None = None) -> Self:
-        """Alternate between asking and clustering."""
+        """Ask questions and cluster until the loop ends."""
         for _ in self.steps(X, constraints):
             pass
         return self
 
     def steps(self, X: Any, constraints: Constraints | None = None) -> Iterator[Self]:
-        """Like `fit`, but yields after each answer, with the clustering up to date."""
+        """Do the same as `fit`, but yield after each answer, with an up-to-date clustering."""
         check_parameters(self)
         if self.error_rate == "auto" and self.ask == "labels":
             raise InvalidInputError(

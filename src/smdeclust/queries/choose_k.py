@@ -44,18 +44,18 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Choice:
-    """The table, the recommended K and the reason.
+    """The result of `choose_n_clusters`.
 
     Attributes
     ----------
     n_clusters
-        The recommendation.
+        The recommended number.
     reason
-        Why, in words.
+        A sentence that explains the recommendation.
     least
-        The smallest K tried that the pairs allow.
+        The smallest tried number with which the pairs can be satisfied.
     table
-        One entry per K tried.
+        One entry for each tried number.
     """
 
     n_clusters: int
@@ -75,26 +75,31 @@ def choose_n_clusters(
     random_state: Any = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Choice:
-    """Try several numbers of clusters and recommend one.
+    """Try several numbers of clusters, and recommend one.
 
     Parameters
     ----------
     X
-        (N, d) points.
+        The (N, d) points.
     candidates
         The numbers to try.
     constraints
-        Pairs, which are held out in turn.
+        The pairs. They are held out in turn, to evaluate each number.
     estimator
-        The clusterer, whose ``n_clusters`` is set; default ``SMDEClust(random_state=0)``.
+        The estimator, whose ``n_clusters`` is set. By default, ``SMDEClust(random_state=0)``.
     n_folds
-        Number of folds of pairs; each is held out once.
+        The number of parts into which the pairs are divided.
     n_samples
-        Number of random samples of the points, to judge stability.
+        The number of random samples of the points that measure stability.
     random_state
-        Seed of folds and samples.
+        The seed of the folds and the samples.
     progress
-        Called with each K before it is tried.
+        A function that is called with each number before it is tried.
+
+    Returns
+    -------
+    Choice
+        The recommendation, the reason, and a table.
     """
     points = as_points(X)
     given = list(candidates)

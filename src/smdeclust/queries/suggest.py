@@ -24,18 +24,18 @@ OLD = ("explore-consolidate", "min-max", "npu")
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A pair to ask about.
+    """A question about a pair.
 
     Attributes
     ----------
     pair
-        Two rows.
+        The two row positions.
     reason
-        What is uncertain and how many points depend on it, in words.
+        A sentence about what is uncertain, and how many points depend on the answer.
     score
-        What the suggestions were ranked by; comparable within one call only.
+        How much the answer would help. Compare it only within one call.
     expected
-        The answer of the current clustering: ``"same"`` or ``"different"``.
+        The answer of the current clustering, ``"same"`` or ``"different"``.
     """
 
     pair: tuple[int, int]
@@ -50,18 +50,18 @@ class Check(Suggestion):
 
 @dataclass(frozen=True)
 class LabelQuestion:
-    """A row to ask about: which cluster is it in?
+    """A question about the cluster of a row.
 
     Attributes
     ----------
     row
-        The row.
+        The row position.
     representatives
-        One row of each cluster that it may be in, most likely first.
+        One row of each cluster that the row may belong to, the most likely first.
     reason
-        Why this row, in words.
+        A sentence about why the answer would help.
     score
-        What the questions were ranked by; comparable within one call only.
+        How much the answer would help. Compare it only within one call.
     """
 
     row: int
@@ -81,30 +81,35 @@ def suggest_pairs(
     random_state: Any = None,
     ids: Sequence[Any] | None = None,
 ) -> list[Suggestion]:
-    """Return the pairs of rows whose answers would help most.
+    """Suggest the pairs of rows whose answers would help most.
 
-    Pairs are skipped if they have a soft answer, or if their answer follows from the constraints
-    (including soft pairs that the model keeps). Fewer than `n_pairs` are returned if fewer are
-    worth asking. If there are several, they come from different regions.
+    A pair is not suggested if it already has a soft answer, or if its answer follows from other
+    answers. The function returns fewer than `n_pairs` pairs if fewer would help. Several pairs come
+    from different regions of the data.
 
     Parameters
     ----------
     model
         A fitted estimator of this package.
     X
-        (N, d) the points that it was fitted to.
+        The (N, d) points that it was fitted to.
     constraints
         What is already known.
     n_pairs
-        How many to return at most.
+        The maximum number of pairs.
     strategy
         ``"influence"``, or ``"random"`` for comparison.
     skip
-        Pairs of rows whose answer was "don't know": they are not suggested again.
+        Pairs whose answer was "don't know". They are not suggested again.
     random_state
-        Seed for random strategies.
+        The seed for random strategies.
     ids
-        Id of each row, for the reasons.
+        The id of each row, for the reasons.
+
+    Returns
+    -------
+    list of Suggestion
+        The pairs, the most helpful first.
     """
     check_strategy("strategy", strategy)
     check_number("n_pairs", n_pairs, low=1, whole=True)
@@ -134,17 +139,22 @@ def suggest_labels(
     skip: Any = (),
     ids: Sequence[Any] | None = None,
 ) -> list[LabelQuestion]:
-    """Return the rows about which a question would help most.
+    """Suggest the rows whose labels would help most.
 
-    Each comes with one representative of every cluster that it may be in, most likely first: "to
-    which of these does this one belong?" One such answer is worth several about pairs.
+    Each row comes with a representative of every cluster that it may belong to, so that you can ask
+    "To which of these does it belong?". One such answer helps more than several about pairs.
 
     Parameters
     ----------
     model, X, constraints, skip, ids
         As for :func:`suggest_pairs`.
     n_rows
-        How many to return at most.
+        The maximum number of rows.
+
+    Returns
+    -------
+    list of LabelQuestion
+        The rows, the most helpful first.
     """
     check_number("n_rows", n_rows, low=1, whole=True)
     return suggest_labels_from(look_at(model, X, constraints, skip=skip, ids=ids), n_rows)

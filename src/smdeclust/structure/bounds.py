@@ -67,12 +67,11 @@ class SizeBounds:
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """B sums over the groups of each cluster, each between a low and a high.
+    """Bounds on sums over the groups of each cluster, such as sizes and quotas.
 
-    Sizes, quotas and "no cluster is empty" are all such sums. "At least 40% of the cluster is in S"
-    means that the sum of 1[group in S] - 0.4 is at least 0, so counts may be negative. The dual of
-    a bound is one price per cluster: each group goes to the cluster k with the least
-    cost[g, k] + sum over b of counts[b, g] prices[b, k].
+    "At least 40% of the cluster is in S" means that the sum of 1[group in S] - 0.4 is at least 0,
+    so counts may be negative. The dual of a bound is one price for each cluster: each group goes to
+    the cluster k with the smallest cost[g, k] + sum over b of counts[b, g] prices[b, k].
     """
 
     counts: np.ndarray  # (B, G) what each group that takes part counts
@@ -90,7 +89,7 @@ class Bounds:
     def of(
         cls, counts: Any, low: Any, high: Any, filled: Any = None, any_order: bool = False
     ) -> Self:
-        """Make bounds from (B, G) or (G,) counts and from lows and highs."""
+        """Make bounds from (B, G) or (G,) counts and from the lower and upper bounds."""
         counts, low, high = (
             np.atleast_2d(np.asarray(v, dtype=np.float64)) for v in (counts, low, high)
         )
@@ -102,7 +101,7 @@ class Bounds:
 
     @classmethod
     def none_empty(cls, weights: np.ndarray, filled: np.ndarray) -> Self:
-        """No cluster may be empty: each needs a group of positive weight."""
+        """Make the bound that no cluster is empty: each needs a group of positive weight."""
         k = len(filled)
         return cls.of(weights > 0, np.ones(k), np.full(k, np.inf), filled)
 
@@ -122,12 +121,12 @@ class Bounds:
         return replace(self, counts=self.counts[:, groups], filled=filled, packing=None)
 
     def held(self, labels: np.ndarray) -> np.ndarray:
-        """(B, K) sums under these labels of the groups."""
+        """Return the (B, K) sums under these labels of the groups."""
         k = self.low.shape[1]
         return np.stack([np.bincount(labels, c, k) for c in self.counts]) + self.filled
 
     def hold(self, labels: np.ndarray) -> bool:
-        """Whether these labels keep the bounds (in some order, if any order is allowed)."""
+        """Return whether labels respect the bounds (in some order, if the order is free)."""
         held = self.held(labels)
         low, high = self.low, self.high
         if self.any_order:

@@ -208,7 +208,7 @@ MOVES_EACH, MOST_MOVES = 20, 300_000
 
 
 class Verdict(Enum):
-    """What is known about the existence of a K-coloring."""
+    """Whether a coloring with K colors exists."""
 
     FEASIBLE = "feasible"
     INFEASIBLE = "infeasible"
@@ -217,7 +217,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Coloring:
-    """Outcome of the search for a coloring with K colors."""
+    """The result of `find_coloring`."""
 
     # FEASIBLE and INFEASIBLE are proven; UNKNOWN means that the budget ended the search
     verdict: Verdict
@@ -234,13 +234,12 @@ def find_coloring(
     budget: int = 20_000,
     deadline: float = np.inf,
 ) -> Coloring:
-    """Decide whether the graph has a proper coloring with `n_colors` colors.
+    """Decide whether `n_colors` colors suffice for a graph in which no edge joins equal colors.
 
-    Nodes with fewer than K neighbors can always be colored last, so only the K-core matters.
-    There, the search looks for a clique of more than K nodes, then tries colors exhaustively, most
-    saturated node first (DSATUR), for at most `budget` placements beyond one per node; then a
-    tabu search makes at most `MOST_MOVES` moves, until `deadline` (of ``time.perf_counter()``).
-    Apart from the DSATUR budget and the moves, time and memory are linear in the pairs.
+    Nodes with fewer than K neighbors can always be colored last, so the search considers only the
+    others. It looks for a clique of more than K nodes, then tries colors exhaustively (DSATUR) for
+    at most `budget` placements beyond one for each node, and finally makes up to `MOST_MOVES` moves
+    of a tabu search. It stops at `deadline` (of ``time.perf_counter()``).
     """
     indptr = np.ascontiguousarray(indptr, dtype=np.int64)
     indices = np.ascontiguousarray(indices, dtype=np.int64)

@@ -27,20 +27,19 @@ _MAX_PATHS = 500
 
 @dataclass(frozen=True)
 class Conflict:
-    """Pairs that cannot all hold in K clusters.
+    """Pairs that contradict each other in K clusters.
 
     Attributes
     ----------
     reason
         ``"self_cannot_link"``, ``"must_link_path"``, ``"too_few_groups"``, ``"clique"`` or
-        ``"no_coloring"``, as in ``InfeasibleConstraintsError``.
+        ``"no_coloring"``, as in `InfeasibleConstraintsError`.
     must_link, cannot_link
-        Positions of the pairs in the arrays given, sorted.
+        The sorted positions of the pairs in the given arrays.
     n_clusters
-        Number of clusters, K.
+        The number of clusters, K.
     minimal
-        Whether each of the pairs is proven to be needed: without it, the others can hold.
-        False only if time or the budget of a coloring ended the search.
+        Whether the contradiction is proven to need each of the pairs. False if time ran out.
     """
 
     reason: str
@@ -51,24 +50,24 @@ class Conflict:
 
     @property
     def n_pairs(self) -> int:
-        """Number of pairs."""
+        """The number of pairs."""
         return len(self.must_link) + len(self.cannot_link)
 
 
 @dataclass(frozen=True)
 class Findings:
-    """All contradictions among some pairs, and a repair.
+    """The result of `find_conflicts`.
 
     Attributes
     ----------
     feasible
-        Whether the pairs can hold together; None if that is not known.
+        Whether the pairs can be satisfied, or None if this is unknown.
     conflicts
-        Contradictions, no two of which share a pair; each needs all of its pairs.
+        Contradictions that share no pair. Each needs all of its pairs.
     complete
-        Whether there are no other contradictions; False if time ended the search.
+        Whether these are all such contradictions. False if time ran out.
     repair
-        The pairs to drop; None if no contradiction was found.
+        The pairs to drop, or None if there is no contradiction.
     """
 
     feasible: bool | None
@@ -87,19 +86,23 @@ def find_conflicts(
     cannot_link_cost: np.ndarray | None = None,
     max_time: float = 30.0,
 ) -> Findings:
-    """Return every independent contradiction and the cheapest repair.
+    """Find contradictions among pairs, and the cheapest pairs to drop.
 
     Parameters
     ----------
     n_points, n_clusters
-        Number of points, N, and of clusters, K.
+        The numbers of points and clusters.
     must_link, cannot_link
-        (m, 2) valid pairs of row positions.
+        (m, 2) row positions.
     must_link_cost, cannot_link_cost
-        What dropping each pair costs, positive; ``None``: 1 each.
+        The positive cost of dropping each pair. By default, 1.
     max_time
-        Seconds, a third of them for the list of contradictions. When time runs out, the result so
-        far is returned and marked as not proven.
+        The time limit in seconds. If it is reached, the result says what is not proven.
+
+    Returns
+    -------
+    Findings
+        The contradictions and the repair.
     """
     start = time.monotonic()
     pairs = NumberedPairs.of(n_points, must_link, cannot_link, must_link_cost, cannot_link_cost)

@@ -29,18 +29,18 @@ _SAME = 1e-7
 
 @dataclass(frozen=True)
 class Repair:
-    """Pairs to drop so that the rest hold.
+    """Pairs to drop so that the others can be satisfied.
 
     Attributes
     ----------
     must_link, cannot_link
-        Positions of the pairs in the arrays given, sorted.
+        The sorted positions of the pairs in the given arrays.
     cost
-        What they cost together (1 each if no costs were given).
+        The sum of their costs. By default, each pair costs 1.
     bound
-        No repair costs less.
+        A lower bound on the cost of every repair.
     proven
-        Whether it is proven that no repair is cheaper: cost and bound are the same.
+        Whether the repair is proven to be the cheapest: its cost equals the bound.
     """
 
     must_link: np.ndarray
@@ -51,7 +51,7 @@ class Repair:
 
     @property
     def n_pairs(self) -> int:
-        """Number of pairs."""
+        """The number of pairs."""
         return len(self.must_link) + len(self.cannot_link)
 
 

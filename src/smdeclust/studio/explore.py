@@ -25,17 +25,16 @@ with optional("explore"):
 
 
 class Exploration:
-    """A studio that runs beside this program; in a notebook, the page is shown in the cell.
+    """An open studio. In a notebook, its page is shown in the cell.
 
     Attributes
     ----------
     url
-        Address of the page, for a browser on this machine.
+        The address of the page on this machine.
     labels
-        (N,) the current clusters; None before there are any.
+        The current cluster of each point, or None if there are no clusters yet.
     constraints
-        Everything entered in the page so far: pairs, labels and quotas, for
-        ``fit(constraints=...)``.
+        Everything entered so far, for ``fit(constraints=...)``.
     """
 
     def __init__(self, desk: Desk) -> None:
@@ -54,7 +53,7 @@ class Exploration:
         return self._desk.wishes.constraints(self._desk.ground)
 
     def close(self) -> None:
-        """Stop the studio; everything is saved in its folder."""
+        """Close the studio. Everything is saved in its folder."""
         self._serving.stop()
         self._thread.join(10)
 
@@ -74,28 +73,31 @@ def explore(
     roles: Mapping[str, str] | None = None,
     folder: str | os.PathLike[str] | None = None,
 ) -> Exploration:
-    """Open the studio on a table: see its clusters, add pairs, and continue in Python.
+    """Open the studio with a table, and return an object that follows your work in it.
+
+    In a script, call the function below ``if __name__ == "__main__":``, because it starts
+    processes.
 
     Parameters
     ----------
     table
-        A data frame or an array, one row per point. An index that is not 0, 1, ... becomes a
-        column: the ids if its entries are all different, otherwise only for display.
+        A data frame or an array with one row for each point. An index other than 0, 1, ... becomes
+        a column, with the ids if its entries are unique.
     n_clusters
-        Initial number of clusters; by default 3, or as saved in the folder.
+        The initial number of clusters. By default 3, or the number saved in the folder.
     constraints
-        Pairs that are already known.
+        What is already known.
     roles
-        Roles by column name, to override guesses, as in :class:`~smdeclust.TableFeatures`.
+        The roles of columns, by name, if the guesses are wrong, as in
+        :class:`~smdeclust.TableFeatures`.
     folder
-        Where the table and all changes are saved, to continue later. By default a new temporary
-        folder.
+        The folder for the table and all changes, in which you can continue later. By default, a
+        temporary folder.
 
     Returns
     -------
     Exploration
-        Shows the page in a notebook; ``labels`` and ``constraints`` follow the page. In a script,
-        call this below ``if __name__ == "__main__":``, because it starts processes.
+        The open studio, with its current ``labels`` and ``constraints``.
     """
     known = all_known("explore", table, None, constraints, {}, soft=True)
     if n_clusters is not None and (

@@ -31,34 +31,34 @@ _NOT_USED = {
 class TableFeatures(TransformerMixin, BaseEstimator):
     """Turn a table of numbers, categories, dates and text into coordinates.
 
-    Every column gets a role, guessed from its name and values unless you set it. Numbers are
-    centered at their median, divided by their spread and softly clipped; categories become one
-    coordinate per value, scaled by frequency; dates become elapsed time, and the season if the
-    dates favor one; text is used only if you set its role. A missing value is placed at the mean of
-    its column. Ids, classes, weights and columns that are mostly empty are not used.
+    Each column gets a role, which is guessed from its name and values unless you set it. Numbers
+    are centered at the median, divided by their spread, and softly clipped. A category becomes one
+    coordinate for each value, scaled by its frequency. Dates become elapsed time and, if they favor
+    a season, the time of the year. Text is used only if you give it this role. A missing value gets
+    the mean of its column. Ids, classes, weights and mostly empty columns are left out.
 
     Parameters
     ----------
     roles
-        Roles by column name, to override guesses: ``"number"``, ``"category"``, ``"yes/no"``,
-        ``"date"``, ``"text"``, ``"id"``, ``"class"``, ``"weight"`` or ``"left out"``.
+        The roles of columns, by name, if the guesses are wrong: ``"number"``, ``"category"``,
+        ``"yes/no"``, ``"date"``, ``"text"``, ``"id"``, ``"class"``, ``"weight"`` or ``"left out"``.
     scaling
-        ``"robust"`` as above. ``"standard"`` (mean 0, standard deviation 1) and ``"none"`` use only
-        columns of numbers, which must not have missing values.
+        ``"robust"``, as described above. ``"standard"`` (mean 0, standard deviation 1) and
+        ``"none"`` require columns of numbers without missing values.
 
     Attributes
     ----------
     roles_
-        Role of every column, by name.
+        The role of each column.
     reasons_
-        The reason for each role, in words.
+        A sentence about why each column has its role.
     done_
-        What was done to each column, in words.
+        A sentence about how each column was converted.
     id_column_, class_column_, weight_column_
-        The columns with these roles, or None. If there are several ids, the first whose values are
-        all different.
+        The columns with these roles, or None. If there are several ids, the first with unique
+        values.
     feature_names_in_, n_features_in_
-        The columns of the table.
+        The columns of the table, and their number.
 
     Examples
     --------
@@ -81,17 +81,18 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.scaling = scaling
 
     def fit(self, X: Any, y: Any = None, *, only: Sequence[str] | None = None) -> TableFeatures:
-        """Give each column a role, and learn how to scale it.
+        """Give each column a role, and learn how to convert it.
 
         Parameters
         ----------
         X
-            A data frame (pandas, polars, or another that converts to pandas), or an array.
+            A data frame (of pandas, polars, or another library that converts to pandas) or an
+            array.
         y
-            Not used.
+            Ignored.
         only
-            The only columns to use, regardless of their names and values; the others keep the role
-            id, class or weight if they have one, and are otherwise left out.
+            The only columns to use as features. Other columns keep the roles id, class and weight,
+            and are otherwise left out.
         """
         del y
         with frugal():
@@ -125,7 +126,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return columns
 
     def fit_roles(self, X: Any, only: Sequence[str] | None = None) -> Columns:
-        """Give each column a role, without learning scales, and return the values by column."""
+        """Give each column a role without learning to convert it, and return its values."""
         if self.scaling not in _SCALINGS:
             raise InvalidInputError(
                 f"scaling is {self.scaling!r}, expected one of {', '.join(_SCALINGS)}."
@@ -178,8 +179,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """Return the coordinates of the rows of a table with the same columns.
 
-        Columns that are not used may be missing, and additional columns are ignored. A category
-        that was not seen in the fit counts as missing, with a warning.
+        Columns that are not used may be missing, and additional columns are ignored. A value of a
+        category that was not in the fitted table counts as missing, with a warning.
         """
         with frugal():
             return self._filled(self._used(X), X)
@@ -205,10 +206,10 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return found
 
     def in_units(self, X: Any) -> np.ndarray:
-        """Return the same columns as `transform`, in the units of the table.
+        """Return the columns of `transform` in the units of the table.
 
-        Numbers stay as they are (a missing one becomes the median), the values of a category become
-        0 and 1, and dates become years.
+        Missing numbers become the median, values of categories become 0 and 1, and dates become
+        years.
         """
         with frugal():
             return self._coordinates(self._used(X), lambda coder: coder.units)
@@ -236,12 +237,12 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return found
 
     def gaps(self, X: Any) -> np.ndarray:
-        """Return a mask of the rows with a missing value in a used column, to drop them."""
+        """Return a mask of the rows that have a missing value in a used column."""
         columns = self._used(X)
         return np.any([columns[name].column.isna() for name in self._coders], axis=0)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the coordinates: the column, or the column and one of its values."""
+        """Return the names of the coordinates: a column, or a column and one of its values."""
         del input_features
         check_is_fitted(self)
         names = [name for coder in self._coders.values() for name in coder.names]
@@ -249,17 +250,17 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
     @property
     def used_columns(self) -> list[str]:
-        """The columns of the table that became coordinates."""
+        """Return the columns that became coordinates."""
         check_is_fitted(self)
         return list(self._coders)
 
     def columns_out(self) -> list[str]:
-        """The column of the table that each coordinate comes from."""
+        """Return the column from which each coordinate comes."""
         check_is_fitted(self)
         return [name for name, coder in self._coders.items() for _ in coder.names]
 
     def describe(self) -> list[tuple[str, str, str, str]]:
-        """One tuple per column: its name, its role, the reason, and what was done."""
+        """Return the name, the role, the reason and the conversion of each column."""
         check_is_fitted(self)
         return [
             (name, role, self.reasons_[name], self.done_[name])
@@ -267,7 +268,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything that was learned, in a form that can be written as JSON."""
+        """Return everything that was learned, as a dict that can be written as JSON."""
         check_is_fitted(self)
         return {
             "columns": [
@@ -286,7 +287,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> TableFeatures:
-        """Rebuild from what `as_dict` returned."""
+        """Return fitted features from the result of `as_dict`."""
         try:
             columns = {str(column["name"]): dict(column) for column in document["columns"]}
             roles, made_of, done = (

@@ -154,29 +154,29 @@ def held_out_score(
     n_folds: int = N_FOLDS,
     random_state: Any = 0,
 ) -> float:
-    """Score a clusterer by the held-out pairs that it keeps.
+    """Score an estimator by the share of held-out pairs that its clusters satisfy.
 
     Parameters
     ----------
     estimator
-        A clusterer of this package; clones of it are fitted.
+        An estimator of this package. It is cloned for each fit.
     X
-        (N, d) points. All of them are in every fit: pairs are held out, not points.
+        The (N, d) points. Every fit uses all of them, because only pairs are held out.
     y
-        Not used.
+        Ignored.
     constraints
-        Pairs, labels or groups. Each pair that others do not imply is held out once; with labels,
-        each labeled point except one of each class.
+        Pairs, labels or groups. Each pair that does not follow from others is held out once. With
+        labels, each labeled point is held out once, except one point of each class.
     n_folds
-        Number of folds.
+        The number of parts into which the pairs are divided.
     random_state
-        Seed of the folds.
+        The seed of the division.
 
     Returns
     -------
     float
-        Share of held-out must-links kept plus share of held-out cannot-links kept, minus 1:
-        1 is perfect and 0 is chance, for any number of clusters.
+        The share of satisfied held-out must-links plus that of cannot-links, minus 1. A perfect
+        score is 1, and chance is 0.
 
     Examples
     --------
