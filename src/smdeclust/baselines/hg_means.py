@@ -36,7 +36,7 @@ class HGMeans(SoftBaseline):
 
     _attributes = {  # noqa: RUF012
         "labels_": "The (N,) clusters of the points. Pairs are ignored.",
-        "n_local_searches_, n_local_iterations_": "The numbers of searches and of their iterations.",
+        "n_local_searches_, n_local_iterations_": "The numbers of searches and their iterations.",
         "stop_reason_": '``"no_improvement"``, ``"max_offspring"`` or ``"max_time"``.',
         "history_": "Arrays with one entry for each choice of survivors.",
     }

@@ -67,7 +67,7 @@ class PCCC(FromCenters, Baseline):
     )
     repositioning: bool = flag(
         True,
-        "Whether a local optimum is improved by moving the cluster that contributes least to where\n"
+        "Whether to improve a local optimum by moving the cluster that contributes least to where\n"
         "most soft pairs are broken, or where the sum of squares is largest.",
     )
     max_time: float | None = number(

@@ -45,8 +45,8 @@ class Search:
     assignment: str = choice(
         "greedy",
         REASSIGN,
-        'The assignment in the mutation: ``"greedy"``, ``"exact"`` or ``"greedy-repair"`` (greedy,\n'
-        "and then repaired if possible). Assignments in the local search are always exact.",
+        'The assignment in the mutation: ``"greedy"``, ``"exact"``, or ``"greedy-repair"``, which\n'
+        "repairs the greedy one if possible. In the local search, assignments are always exact.",
     )
     mutation: bool = flag(True, "Whether offspring mutate, with probability 1 / (generation + 1).")
     local_search: str = choice(
@@ -54,15 +54,15 @@ class Search:
         ("deep", "lloyd"),
         '``"lloyd"`` is the local search of the paper. ``"deep"`` also swaps Kempe chains between\n'
         "clusters and, with 10 clusters or more, jumps (it empties a cluster and splits another).\n"
-        "On large data (2^22 points x features, or 2^23 points x features x clusters), it swaps no\n"
+        "On large data (2^22 points x features, or 2^23 points x features x K), it swaps no\n"
         'chains, and evaluates jumps on a sample. Dask collections and devices use ``"lloyd"``.',
     )
     population_size: int = whole(10, "The size of a population, P, at least 4.", low=4)
     max_populations: int = whole(
         10,
-        "The maximum number of populations. Then, or after five different results on large data\n"
-        "(10^6 points x features x clusters), their best solutions form a last population. 1, as in\n"
-        "the paper, or at least 4.",
+        "The maximum number of populations, which is 1 (as in the paper) or at least 4. The best\n"
+        "solutions of all populations then form a last one. On large data (10^6 points x features\n"
+        "x clusters), this already happens after five populations with different results.",
         low=1,
     )
     n_agree: int = whole(
@@ -98,7 +98,7 @@ class Search:
     max_local_searches: int | str | None = anything(
         "auto",
         "The approximate maximum number of local searches, without those that follow a jump. A\n"
-        'population is always completed. ``"auto"`` is 10^10 / (points x features x clusters), but\n'
+        'population is always completed. ``"auto"`` is 10^10 / (points x features x K), but\n'
         "at least 100, or 50,000 / K with K > 500 clusters. ``None`` means no limit.",
         _check_searches,
     )
@@ -111,8 +111,8 @@ class Search:
     replacement: str = choice(
         "immediate",
         ("immediate", "generation"),
-        'When better offspring enter the population: ``"immediate"``, as in the paper, or after each\n'
-        '``"generation"``, so that a device can process all offspring together.',
+        'When better offspring enter the population: ``"immediate"``, as in the paper, or after\n'
+        'each ``"generation"``, so that a device can process all offspring together.',
     )
 
     def __post_init__(self) -> None:
