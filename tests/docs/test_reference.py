@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 from importlib import import_module
 from pathlib import Path
@@ -65,3 +66,14 @@ def test_entries_have_docstrings() -> None:
     """What the reference shows says what it is."""
     for path in ENTRIES:
         assert (find(path).__doc__ or "").strip(), path
+
+
+SHOWN = [path for path in ENTRIES if ">>>" in (find(path).__doc__ or "")]
+
+
+@pytest.mark.parametrize("path", SHOWN)
+def test_examples_in_docstrings_run(path: str) -> None:
+    """The examples of a class or function, and of its methods, give what they show."""
+    thing = find(path)
+    for test in doctest.DocTestFinder(recurse=True).find(thing, path, globs={}):
+        assert doctest.DocTestRunner(verbose=False).run(test).failed == 0, test.name

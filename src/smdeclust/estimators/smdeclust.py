@@ -201,7 +201,7 @@ class SMDEClust(ConstrainedClusterer):
     >>> from smdeclust import SMDEClust
     >>> X = [[0.0], [0.2], [5.0], [5.3], [9.0]]
     >>> SMDEClust(2, random_state=0).fit_predict(X, must_link=[(0, 2)]).tolist()
-    [0, 0, 0, 0, 1]
+    [0, 0, 0, 1, 1]
     """
 
     n_clusters: int = anything(3, kw_only=False)
