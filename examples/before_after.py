@@ -1,7 +1,7 @@
-"""What pairs change: k-means, every pair kept, and clusters whose shape is learned from the pairs.
+"""What pairs change: k-means, SMDEClust and GuidedClustering on the same points.
 
-k-means breaks pairs (red). SMDEClust keeps every pair at the smallest sum of squares.
-GuidedClustering also keeps every pair, and learns from them what a cluster looks like.
+k-means breaks pairs (red). SMDEClust satisfies all pairs with the smallest sum of squares.
+GuidedClustering also satisfies all pairs, and learns from them what a cluster looks like.
 """
 
 import matplotlib
@@ -18,20 +18,20 @@ drawn = np.random.default_rng(3).integers(0, len(X), (14, 2))
 same = y[drawn[:, 0]] == y[drawn[:, 1]]
 pairs = {"must_link": drawn[same], "cannot_link": drawn[~same]}
 
-answers = {
+results = {
     "k-means": SMDEClust(2, random_state=0).fit(X).labels_,
     "SMDEClust": SMDEClust(2, random_state=0).fit(X, **pairs).labels_,
     "GuidedClustering": GuidedClustering(2, random_state=0).fit(X, **pairs).labels_,
 }
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), layout="constrained")
-for (name, labels), ax in zip(answers.items(), axes, strict=True):
+for (name, labels), ax in zip(results.items(), axes, strict=True):
     broken = (labels[drawn[:, 0]] == labels[drawn[:, 1]]) != same
     ax.scatter(*X.T, s=16, c=np.array(["#0173b2", "#e69f00"])[labels], linewidths=0)
     for (i, j), together, is_broken in zip(drawn, same, broken, strict=True):
         color, line = ("#c00000" if is_broken else "black"), ("-" if together else (0, (4, 3)))
         ax.plot(*X[[i, j]].T, color=color, linestyle=line, linewidth=1.6 if is_broken else 1.0)
         ax.scatter(*X[[i, j]].T, s=26, facecolors="none", edgecolors="black", linewidths=1.2)
-    said = f"{broken.sum()} of {len(drawn)} pairs broken" if broken.any() else "all pairs hold"
+    said = f"{broken.sum()} of {len(drawn)} pairs broken" if broken.any() else "all pairs satisfied"
     ax.set_title(f"{name}: {said}", fontsize=13)
     ax.set_axis_off()
     print(f"{name}: {said}")

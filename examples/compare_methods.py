@@ -1,6 +1,6 @@
-"""All methods on the same data: objective, agreement with the classes, time.
+"""Several methods on the same data: objective, agreement with the classes, and time.
 
-Hatched bars mark methods that break pairs: they solve a different problem.
+Hatched bars mark methods that break pairs. Their objectives cannot be compared with the others.
 """
 
 import time

@@ -1,7 +1,7 @@
-"""Pairs that cannot all hold, and what the library says about them.
+"""Pairs that contradict each other, and the error that explains why.
 
-Must-links join rows 0 to 3, and a cannot-link keeps 0 and 3 apart. The picture shows the groups;
-the one that contradicts itself is marked.
+Must-links join rows 0 to 3, but a cannot-link separates rows 0 and 3. The plot shows groups of
+must-linked points, and marks the group that contradicts itself.
 """
 
 import matplotlib

@@ -1,7 +1,7 @@
 """A few labeled rows instead of pairs.
 
-Rows of the same class belong together; rows of different classes belong apart. Points with a margin
-below zero are closer to another center: only the pairs keep them where they are.
+Rows of the same class belong together, and rows of different classes do not. Points with a margin
+below zero are closer to the center of another cluster; only the pairs keep them in their own.
 """
 
 import matplotlib

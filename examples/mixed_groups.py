@@ -1,9 +1,9 @@
-"""Mixed groups: each one a small picture of the whole (anticlustering), under the same constraints.
+"""Mixed groups: each one looks like the whole (anticlustering), and satisfies all constraints.
 
-The points of a cluster are alike. Teams, classes or test batches, by contrast, should be alike as a
-whole and mixed inside: their sums of squares are as large as possible. The exchange method swaps
-members of two groups as long as that helps, and checks that pairs, sizes and quotas still hold.
-(Soft pairs are rejected.)
+The points of a cluster are alike. Teams, school classes or test batches should instead be similar
+to each other, so the points of each one should differ. The exchange method swaps members of two
+groups as long as that makes the groups more similar, and checks pairs, sizes and quotas. (Soft
+pairs are rejected.)
 """
 
 import numpy as np

@@ -1,8 +1,7 @@
-"""People in a video: detections in one frame are different people.
+"""People in a video: detections in the same frame are different people.
 
-There are no labels; all that is known is that detections in one frame are different people. In the
-shell, you would list the frames in a file of groups (`smdeclust fit --format groups --kind cl`);
-here, all pairs within a frame are cannot-links.
+No labels are known. All pairs within a frame are cannot-links. (On the command line, use the column
+of frames: `smdeclust fit --group-column frame --kind cl`.)
 """
 
 import itertools

@@ -1,6 +1,6 @@
 """In a scikit-learn pipeline: scale the columns, then cluster.
 
-Prefix an argument of `fit` with the name of the step: `smdeclust__must_link`.
+Put the name of the step before an argument of `fit`, as in `smdeclust__must_link`.
 """
 
 from sklearn.datasets import load_wine

@@ -1,7 +1,7 @@
-"""What pairs cost and what they bring.
+"""What pairs cost, and how they help.
 
-More pairs increase the sum of squares, but bring the clusters closer to the classes from which the
-pairs were drawn (adjusted Rand index; 1 is perfect agreement).
+More pairs increase the sum of squares, but the clusters agree better with the true classes. The
+adjusted Rand index (ARI) measures the agreement; 1 is perfect.
 """
 
 import matplotlib

@@ -1,6 +1,6 @@
-"""The same points without and with pairs.
+"""The same points, clustered without and with pairs.
 
-A clustering without pairs breaks those drawn in red. If the pairs are given, all of them hold.
+The clustering without pairs breaks the red pairs. With the pairs, all of them are satisfied.
 """
 
 import matplotlib

@@ -1,6 +1,7 @@
 """How a run proceeds: the population converges, and its diversity falls.
 
-The callback receives the state after every local search; `history_` has one record per generation.
+The callback is called with the state after every local search. `history_` has one record per
+generation.
 """
 
 import matplotlib

@@ -1,7 +1,7 @@
-"""Some pairs are wrong: strict and soft methods side by side.
+"""Some pairs are wrong: hard pairs and methods that may break pairs.
 
-Some of the pairs are flipped to the opposite kind. Hard pairs hold even when they are wrong, until
-they contradict each other; soft methods may break wrong pairs.
+Some of the pairs are changed to the opposite kind. Hard pairs are satisfied even if they are wrong,
+and raise an error if they contradict each other. The other methods may break wrong pairs.
 """
 
 import matplotlib
@@ -19,7 +19,7 @@ pairs = make_constraints(data.y, 60, random_state=8)
 rng = np.random.default_rng(0)
 together, apart = rng.permutation(pairs.must_link), rng.permutation(pairs.cannot_link)
 shares = [0.0, 0.05, 0.1, 0.2, 0.3]
-scores = {"SMDEClust (strict)": [], "PCCC (soft)": [], "PCK-Means (soft)": []}
+scores = {"SMDEClust (hard pairs)": [], "PCCC (soft pairs)": [], "PCK-means (soft pairs)": []}
 for share in shares:
     m, c = round(share * len(together)), round(share * len(apart))
     ml = np.concatenate([together[m:], apart[:c]])
@@ -34,7 +34,7 @@ for share in shares:
     for name, labels in zip(scores, (strict, soft.labels_, cheap.labels_), strict=True):
         score = np.nan if labels is None else adjusted_rand_score(data.y, labels)
         scores[name].append(score)
-        print(f"{share:4.0%} wrong  {name:18s}  ARI {score:.3f}")
+        print(f"{share:4.0%} wrong  {name:22s}  ARI {score:.3f}")
 
 figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 for (name, values), style in zip(scores.items(), ("o-", "s--", "^:"), strict=True):

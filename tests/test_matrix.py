@@ -557,7 +557,7 @@ REFUSED: dict[tuple[str, str], str] = {
     **{(reader, "sizes by weight"): "size_by" for reader in ("certify", "ExactMSSC")},
     **{(reader, kind): "sample_weight" for reader in UNWEIGHED for kind in WEIGHED},
     **{(reader, "sizes by weight"): "size-by" for reader in ("what-if", "report", "compare")},
-    **{("report", kind): "with soft pairs a single pair has no clear cost" for kind in SOFT},
+    **{("report", kind): "with soft pairs, a single pair has no clear cost" for kind in SOFT},
     **{("studio", kind): "whole number|size_by" for kind in SIZES if kind != "sizes"},
     ("studio", "K quotas"): "whole number",
     **{(reader, kind): "quotas" for reader in ("certify", "ExactMSSC") for kind in QUOTAS},

@@ -77,8 +77,8 @@ class NoFeasibleSolutionError(SMDEClustError, RuntimeError):
 
     def __init__(
         self,
-        message: str = "No feasible assignment was found: the cannot-links are dense, and whether "
-        "this many clusters can keep them is not known. Use more clusters or fewer pairs.",
+        message: str = "No feasible assignment was found: there are very many cannot-links, and it "
+        "is not known whether the clusters can satisfy them. Use more clusters or fewer pairs.",
     ) -> None:
         super().__init__(message)
 

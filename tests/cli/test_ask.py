@@ -198,8 +198,8 @@ def test_words(ask, tmp_path):
     assert "Question 1:" in said
     assert "Question 2:" in said
     assert said.count("Question 1:") == 1
-    assert "this pair is skipped" in said
-    assert re.search(rf"({'|'.join(NAMES)}) may be in cluster \d or", said)
+    assert "This pair is skipped" in said
+    assert re.search(rf"({'|'.join(NAMES)}) may belong to cluster \d or", said)
     for wrong in ("This point", "% likely", " 1 points", " 1 open points"):
         assert wrong not in said
 
@@ -265,9 +265,9 @@ def test_more_clusters_are_offered(ask, tmp_path, words, strategy):
     more = ["-c", pairs, "--metric", "euclidean", "--strategy", strategy]
     done = ask(list(words) * 12, *more)
     said = " ".join((done.out + done.err).split())
-    assert "show at least 3 clusters" in said
+    assert "require at least 3 clusters" in said
     assert "Use 3 clusters from now on?" in said
-    assert ("so it is not kept" in said) == (words == "n")
+    assert ("so it is not used" in said) == (words == "n")
     assert len(pairs.read_text().splitlines()) > 3
 
 

@@ -36,7 +36,7 @@ def test_contradiction_for_people(cli, flowers, tmp_path):
     """The same as a table of 80 columns on standard output."""
     result = cli("check", flowers, "-k", 3, "-c", tmp_path / "bad.txt")
     assert result.code == 2
-    assert "These 3 pairs cannot hold together" in result.out
+    assert "These 3 pairs cannot all be satisfied" in result.out
     assert "f3 - f1" in result.out
 
 

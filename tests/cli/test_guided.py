@@ -12,7 +12,7 @@ def test_fit_guided(cli, flowers):
     result = cli("fit", flowers, "-k", 3, "-c", pairs, "--method", "guided", "--out", out)
     assert result.code == 0, result.err
     assert "views" in result.out
-    assert "Of the pairs held out" in result.out.replace("\n", " ")
+    assert "Shares of held-out pairs" in result.out.replace("\n", " ")
     document = json.loads((out / "result.json").read_text())
     assert document["broken_must_links"] == document["broken_cannot_links"] == 0
     assert set(document["view_weights"]) >= {"given", "graph"}

@@ -130,7 +130,7 @@ def test_signals(tmp_path, sent, codes):
     assert process.returncode in codes
     assert "Traceback" not in said
     if process.returncode == 3:
-        assert "best answer found so far" in said
+        assert "best result found so far" in said
         assert len((tmp_path / "out" / "labels.csv").read_text().splitlines()) == 60_001
     else:
         assert "Error: " in said

@@ -115,7 +115,7 @@ def test_methods_without_quotas_refuse(cli, pupils):
 def test_certificates_and_files(cli, pupils, tmp_path):
     """Proofs say that quotas are not part of them; a file of quotas is used, and checked."""
     options = ["-k", 3, "--features", "a,b"]
-    said = "Quotas left out: they only rule clusterings out"
+    said = "The certificate ignores the quotas"
     result = cli("fit", pupils, *options, "--certify", "--quota", "girl=1..")
     assert result.code == 0, result.err
     assert said in " ".join(result.err.split())
@@ -163,7 +163,7 @@ def test_check_takes_quotas(cli, pupils):
     assert document["error"]["exit_code"] == 2
     result = cli(*options, "girl=3..4")
     assert result.code == 0, result.err
-    assert "these pairs, sizes and quotas can all hold" in " ".join(result.out.split())
+    assert "all pairs, sizes and quotas can be satisfied" in " ".join(result.out.split())
 
 
 def test_the_code_in_the_report_has_the_quotas(cli, pupils, tmp_path, capsys):

@@ -26,7 +26,7 @@ def test_a_last_column_y_is_a_coordinate(cli, tmp_path):
     assert document["labels"][0] == document["labels"][1] != document["labels"][2]
     labelled = cli("fit", data, "-k", 2, "--label", "y", "--json")
     assert json.loads(labelled.out)["columns"] == ["x"]
-    assert "only to compare with" in " ".join(labelled.err.split())
+    assert "compared with the clusters" in " ".join(labelled.err.split())
 
 
 def test_one_column_with_nearly_all_variance(cli, tmp_path):

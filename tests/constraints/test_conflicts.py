@@ -145,12 +145,12 @@ def test_check_in_words_and_as_data():
     assert len(found.conflicts) == 2
     assert "2 independent contradictions" in str(found)
     assert "cannot-link ann - cid" in str(found) or "cannot-link cid - ann" in str(found)
-    assert "these 2 pairs and the rest hold" in str(found)
+    assert "To resolve this, drop these 2 pairs: " in str(found)
     assert "proven" in str(found)
     assert found.repaired.check(3)
     assert found.repaired.n_pairs == 4
     assert known.check(1).repair.n_pairs == 3
-    assert "Yes, all 4 pairs can hold in 3 clusters." in str(found.repaired.check(3))
+    assert "Yes, all 4 pairs can be satisfied with 3 clusters." in str(found.repaired.check(3))
     with pytest.raises(InvalidInputError, match="cannot be made of n_samples=7 points"):
         known.check(8)
     with pytest.raises(InvalidInputError, match="positive integer"):
@@ -188,5 +188,5 @@ def test_no_time_and_a_late_contradiction():
     known = Constraints(cannot_link=np.concatenate(parts), n_points=400)
     found = known.check(2, max_time=0.0)
     assert found.feasible is False
-    assert "the rest hold" in str(found)
+    assert "To resolve this, drop this pair: " in str(found)
     assert found.repaired.check(2)

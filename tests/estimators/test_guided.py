@@ -264,7 +264,7 @@ def test_time_and_callback(moons):
     model = GuidedClustering(2, max_time=0.0, random_state=0).fit(X, **pairs)
     assert holds(model.labels_, **pairs)
     assert set(model.view_weights_) == {"given"}
-    assert "left out" in " ".join(model.notes_)
+    assert "Time ran out" in " ".join(model.notes_)
     stopped = GuidedClustering(2, callback=lambda state: True, random_state=0).fit(X, **pairs)
     assert holds(stopped.labels_, **pairs)
 
@@ -325,7 +325,7 @@ def test_dense_cannot_links_hold_whatever_the_time(max_time):
     assert Problem.build(X, 5, None, pairs).holds(model.labels_)
     if max_time == 0:
         assert model.held_out_ == {}
-        assert "Views left out" in model.notes_[-1]
+        assert "Time ran out" in model.notes_[-1]
 
 
 class Watch:

@@ -186,7 +186,10 @@ def test_bounds_that_differ_by_cluster():
     [
         ({"low": {"f": [1, 2]}}, "'f': low must be one number or one for each of .* got 2 numbers"),
         ({"low": {"f": [1, 2, 2]}}, "need 5, and there are 4. low can be at most 1"),
-        ({"high": {"m": [1, 2, 1]}}, "at most 1, 2, 1 of 'm' hold 4, and there are 5. high must"),
+        (
+            {"high": {"m": [1, 2, 1]}},
+            "at most 1, 2, 1 of 'm' have room for 4, and there are 5. high must",
+        ),
         ({"low": {"f": [0.5, 0.6, 0.7]}}, "at least 0.5, 0.6, 0.7 in the clusters, but over"),
     ],
 )
@@ -209,7 +212,7 @@ def test_fractions_of_zeros_and_ones_are_shares():
     ("column", "bounds", "words"),
     [
         (GENDER, {"low": {"f": 2}}, "need 6, and there are 4. low can be at most 1"),
-        (GENDER, {"high": {"m": 1}}, "hold 3, and there are 5. high must be at least 2"),
+        (GENDER, {"high": {"m": 1}}, "have room for 3, and there are 5. high must be at least 2"),
         (GENDER, {"low": {"f": 0.6}}, r"it is 0.4444 \(4 of 9\). low can be at most 0.44"),
         (GENDER, {"high": {"f": 0.3}}, "high must be at least 0.45"),
         (AMOUNT, {"low": 6.0}, "need 18, and there are 14"),

@@ -49,7 +49,7 @@ def test_picture_counts_points_nearer_to_another_center(blobs) -> None:
     moved = labels.copy()
     moved[:2] = 1
     texts = [t.get_text() for t in plot_margins(X, moved).get_legend().get_texts()]
-    assert any(t.startswith("2 points nearer") for t in texts)
+    assert any(t.startswith("2 points closer") for t in texts)
 
 
 @pytest.mark.parametrize("n_clusters", [1, 2, 30, 120])

@@ -100,7 +100,7 @@ def test_errors_are_true():
     [
         (
             Constraints([(0, 2), (4, 6)], n_points=N).quota([True, False] * 4, 1, name="senior"),
-            "No clustering keeps the quota on senior together with the pairs. Quota on senior: "
+            "No clustering respects the quota on senior together with the pairs. Quota on senior: "
             "there are 4 of True; 3 clusters with at least 1 need 3. These pairs prevent it: "
             "must-link 0 - 2; must-link 4 - 6. This would work: low=0 for True of senior.",
         ),
@@ -111,7 +111,7 @@ def test_errors_are_true():
         (
             Constraints(n_points=N).quota([3.0, 0.0] * 4, 3.5, 4.6, name="hours"),
             "Quota on hours: there are 12 units in the sum of hours; 3 clusters with at least 3.5 "
-            "need 10.5; 3 clusters with at most 4.6 hold 13.8. Together these would work: low=",
+            "need 10.5; 3 clusters with at most 4.6 have room for 13.8. Together these would ",
         ),
         (
             Constraints(n_points=N).quota(list("ffffmmmm"), {"f": [3, 2, None]}, name="gender"),

@@ -64,7 +64,7 @@ def test_fewest_within_the_error() -> None:
             Candidate(4, 4.0, 0.92, 0.05, 1.0)]  # fmt: skip
     chosen, reason = recommend(rows)
     assert chosen == 3
-    assert "not clearly better" in reason
+    assert "not clearly higher" in reason
 
 
 def test_bad_input() -> None:

@@ -201,5 +201,5 @@ def test_weights_of_columns_are_drawn():
     )  # fmt: skip
     learned = replace(plain, feature_weights=[0.5, 1.5])
     assert set(page.figures(learned)) - set(page.figures(plain)) == {"weights"}
-    words = "What your pairs say about the columns"
+    words = "The weight of each column"
     assert [words in render_report(content) for content in (plain, learned)] == [False, True]

@@ -51,7 +51,7 @@ def test_contradictions_by_id(frame):
         SMDEClust(3).fit(frame.to_numpy(), constraints=known)
     assert set(caught.value.details["ids"]) == {"p1", "p2", "p3"}
     rows = {"must_link": [(1, 2)], "cannot_link": [(2, 1)]}
-    with pytest.raises(InfeasibleConstraintsError, match="keeps 'p2' and 'p1' apart"):
+    with pytest.raises(InfeasibleConstraintsError, match="separates 'p2' and 'p1'"):
         SMDEClust(3).fit(frame, **rows)
     apart = Constraints(cannot_link=[("p1", "p2"), ("p2", "p3"), ("p1", "p3")], ids=frame.index)
     with pytest.raises(InfeasibleConstraintsError) as caught:

@@ -50,7 +50,7 @@ def _program(
         bool, option("--version", "Show the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Cluster data so that all your must-links and cannot-links hold.
+    """Cluster data so that all must-links and cannot-links are satisfied.
 
     New here? Run [bold]smdeclust demo[/bold], then [bold]smdeclust fit --help[/bold].
     """

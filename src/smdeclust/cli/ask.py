@@ -36,8 +36,8 @@ def ask(
 ) -> None:
     """Ask the question whose answer would help most, learn from the answer, and ask the next one.
 
-    Every answer is added to the pairs file at once, so nothing is lost; the same command continues
-    where you stopped. Answer with y, n, ?, u (undo) or q (quit); with --labels, with a number.
+    Each answer is saved immediately. To continue later, run the same command again. Answer with y,
+    n, ? (don't know), u (undo) or q (quit); with --labels, answer with a number.
 
     Example:
       smdeclust ask people.csv -k 5 --constraints pairs.csv --standardize
@@ -46,7 +46,7 @@ def ask(
       --answers FILE: CSV that answers are added to (default: the last --constraints file).
       --labels: Ask "which of these does it belong with?" and show one record of each cluster.
       --strategy NAME: How pairs are chosen: influence or random.
-      --metric NAME: guided (clusters of any shape), or round clusters under a distance: euclidean,
+      --metric NAME: guided (clusters of any shape), or a distance for round clusters: euclidean,
         diagonal, learned (from pairs) or auto.
       --budget N: Maximum number of questions.
     """
@@ -129,7 +129,7 @@ class _Session:
         while n_asked < budget:
             question = self.next_question(n_asked)
             if question is None:
-                output.say("No pair is left whose answer could change the clusters.")
+                output.say("No question is left whose answer could change the clusters.")
                 break
             row, others = question
             self.show(row, others, n_asked + 1)
@@ -264,7 +264,7 @@ class _Session:
             self.earlier.append((*before, 0))
             self.skipped.extend((row, other) for other in others)
             what = "question" if self.by_label else "pair"
-            output.say(f"You don't know: this {what} is skipped.")
+            output.say(f"This {what} is skipped.")
             return 1
         if word == "u":
             return self.undo()
@@ -305,19 +305,19 @@ class _Session:
         return -1
 
     def solve_or_grow(self) -> str | None:
-        """Cluster; where the answers show more clusters, offer one more. None: not kept."""
+        """Cluster; where the answers require more clusters, offer one more. None: not used."""
         try:
             return self.solve()
         except InfeasibleConstraintsError as error:
             if self.known.check(self.k + 1, max_time=5.0).feasible:
-                output.say(f"These answers show at least {self.k + 1} clusters: {error}")
+                output.say(f"These answers require at least {self.k + 1} clusters: {error}")
                 sys.stdout.write(f"Use {self.k + 1} clusters from now on? [y, n] > ")
                 sys.stdout.flush()
                 if sys.stdin.readline().strip().lower()[:1] == "y":
                     self.k += 1
                     return self.solve()
-            output.say(f"This contradicts earlier answers, so it is not kept: {error}")
+            output.say(f"This contradicts earlier answers, so it is not used: {error}")
             return None
         except (KeyboardInterrupt, Terminated):
-            output.say("\nThe last answer was not kept: its clusters had not been found yet.")
+            output.say("\nThe last answer was not saved: its clusters were still being computed.")
             raise

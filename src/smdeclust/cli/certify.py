@@ -52,11 +52,10 @@ def certify(
 ) -> None:
     """Prove a lower bound on the objective of every feasible clustering, to show how good yours is.
 
-    The bound is tight for up to about 1,000 groups. Above that, points are split into parts, and
-    the sum of their bounds is weaker. Columns, pairs and sizes are those of the fit whose folder
-    has the labels (or --result), unless the options name other pairs. The result is about the
-    labels you give, even if better ones are found. Ctrl-C ends the search and keeps the bound found
-    so far. 'smdeclust verify' checks the certificate independently.
+    The bound is tight for up to about 1,000 groups of must-linked points. Larger data are split
+    into parts, which makes the bound weaker. Columns, pairs and sizes are those of the fit that
+    wrote the labels (or of --result), unless the options name other pairs. Press Ctrl-C to get the
+    bound found so far. 'smdeclust verify' checks the certificate independently.
 
     Example:
       smdeclust certify people.csv --labels result/labels.csv -c pairs.csv --out proof.npz
@@ -130,8 +129,8 @@ def certify(
     if better:
         other = output.number(certificate.upper_bound, 12)
         proven = " (proven optimal)" if certificate.status == "optimal" else ""
-        where = f"; it is in {out}" if out is not None else "; --out FILE keeps it"
-        rows.append(("the better one", f"objective {other}{proven}{where}"))
+        where = f"; it is in {out}" if out is not None else "; to save it, pass --out FILE"
+        rows.append(("better clustering", f"objective {other}{proven}{where}"))
     if certificate.message:
         rows.append(("note", certificate.message))
     output.print_table(rows)
@@ -152,11 +151,11 @@ def verify(
     weights: WeightFile = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Check a certificate: derive its bound again from the data, trusting nothing in the file.
+    """Check a certificate: compute its bound again from the data, trusting nothing in the file.
 
-    Columns, pairs and sizes are those of the fit whose folder has the certificate or the labels (or
-    --result), unless the options name other pairs. The exit code is 1 if the certificate is not
-    valid. Pass -k to require a certain number of clusters; without it, any number is accepted and
+    Columns, pairs and sizes are those of the fit in the folder of the certificate or the labels (or
+    of --result), unless the options name other pairs. The exit code is 1 if the certificate is not
+    valid. Pass -k to require a certain number of clusters. Without it, any number is accepted and
     printed.
 
     Example:

@@ -40,19 +40,18 @@ def check(
     as_json: options.AsJson = False,
     force: options.Force = False,
 ) -> None:
-    """Check pairs: are they consistent, can K clusters keep them, and what do they require?
+    """Check whether K clusters can satisfy all pairs and, if not, explain why.
 
-    If they contradict each other, shows every independent contradiction with the line numbers of
-    its pairs, and the fewest pairs to drop so that the rest hold; the exit code is then 2.
-    --repair FILE writes the remaining pairs. Sizes and quotas that no clustering can keep are
-    also explained.
+    If pairs contradict each other, shows the contradictions with line numbers, and the smallest set
+    of pairs to drop; the exit code is then 2. --repair FILE writes the other pairs. Also explains
+    sizes and quotas that no clustering can respect.
 
     Example:
       smdeclust check people.csv -k 4 --constraints pairs.csv --repair repaired.csv
 
     Options:
-      --repair FILE: Write the pairs that remain after dropping the fewest (.csv, .json or .txt);
-        of one CSV of pairs, the other lines as they are.
+      --repair FILE: Write the pairs that remain (.csv, .json or .txt). If all pairs come from one
+        CSV file, the remaining lines do not change.
       --soft: Check soft pairs too; those with the lowest confidence are dropped first.
     """
     if repair is not None:
@@ -66,7 +65,7 @@ def check(
         opening.check_save(repair, inputs)
         if not soft:
             opening.mention_soft(
-                inputs, "they may be broken, so they contradict nothing (--soft checks them too)"
+                inputs, "they may be broken, so they are not checked (to check them, pass --soft)"
             )
         update("looking for contradictions")
         found = inputs.constraints.check(
@@ -187,7 +186,7 @@ def _show(result: dict[str, Any], inputs: opening.Inputs) -> None:
         rows.append(("quotas", str(result["n_quotas"])))
     told = "pairs, sizes and quotas" if "sizes" in result or result["n_quotas"] else "pairs"
     words = {
-        "feasible": f"yes, these {told} can all hold",
+        "feasible": f"yes, all {told} can be satisfied",
         "infeasible": "NO, these pairs contradict each other",
         "unknown": "not known: no contradiction was found, but no feasible clustering either",
     }
@@ -196,7 +195,7 @@ def _show(result: dict[str, Any], inputs: opening.Inputs) -> None:
     if "conflicts" in result:
         _show_conflicts(result, k, inputs)
     if "repaired" in result:
-        output.print_result(f"Pairs that can hold: {result['repaired']}")
+        output.print_result(f"Repaired pairs: {result['repaired']}")
 
 
 def _show_conflicts(result: dict[str, Any], k: int, inputs: opening.Inputs) -> None:
@@ -215,7 +214,7 @@ def _show_conflicts(result: dict[str, Any], k: int, inputs: opening.Inputs) -> N
             conflict_rows(result["repair"]), header=header, title=repair_words(result)
         )
     if "repaired" not in result:
-        output.print_result("With --repair FILE, the other pairs are written to a file.")
+        output.print_result("To write the other pairs to a file, pass --repair FILE.")
 
 
 def _pairs_line(counts: dict[str, int]) -> str:
@@ -227,7 +226,7 @@ def _pairs_line(counts: dict[str, int]) -> str:
     return f"{counts['n_pairs']:,}" + (f" ({', '.join(extra)})" if extra else "")
 
 
-# ---- which pairs cannot hold together, in ids and file lines
+# ---- which pairs contradict each other, in ids and file lines
 
 _MOST_PAIRS = 40
 # For a command that stops at contradictions: time to look for all of them, and how many it lists.
@@ -270,7 +269,7 @@ def _contradictions(document: dict[str, Any], k: int) -> str:
     if len(conflicts) > 1 or conflicts[0]["n_pairs"] > 1:
         parts += [repair_words(document), *_lines(document["repair"])]
     if not any(pair["where"].startswith("--add") for pair in document["repair"]["pairs"]):
-        parts.append("'smdeclust check' with --repair FILE writes the pairs that can hold.")
+        parts.append("To write the other pairs to a file, run 'smdeclust check --repair FILE'.")
     return "\n".join(parts)
 
 
@@ -312,9 +311,9 @@ def repair_words(document: dict[str, Any]) -> str:
     n = len(repair["pairs"])
     these = "this pair" if n == 1 else f"these {n} pairs"
     if repair["proven"]:
-        return f"Smallest repair: drop {these}, and the rest hold. Less is not enough (proven)."
+        return f"Smallest repair: drop {these}. No smaller repair exists (proven)."
     return (
-        f"Repair: drop {these}, and the rest hold. There may be a cheaper repair: this one costs "
+        f"Repair: drop {these}. There may be a cheaper repair: this one costs "
         f"{repair['cost']:g}, and none costs less than {repair['bound']:g}."
     )
 
@@ -335,13 +334,13 @@ def summary(document: dict[str, Any], n_clusters: int) -> str:
     """A conflict in a sentence."""
     n = document["n_pairs"]
     these = "This pair" if n == 1 else f"These {n} pairs"
-    advice = "Remove it." if n == 1 else "Drop any one of them, and the others can hold."
+    advice = "Drop it." if n == 1 else "To resolve this contradiction, drop any one of them."
     if document["reason"] in ("too_few_groups", "clique", "no_coloring"):
         advice += " Or change the number of clusters."
     if not document["minimal"]:
-        advice = "Perhaps fewer of them are enough: the search for fewer ran out of time."
+        advice = "Time ran out before it was clear whether all of them are needed for this."
     within = output.plural(n_clusters, "cluster")
     return (
-        f"{these} cannot hold {'' if n == 1 else 'together '}with {within}: "
+        f"{these} cannot {'' if n == 1 else 'all '}be satisfied with {within}: "
         f"{document['explanation']}. {advice}"
     )

@@ -42,7 +42,7 @@ def compare(
     as_json: options.AsJson = False,
     force: options.Force = False,
 ) -> None:
-    """Run several methods on your data and pairs, and show them in one table and picture.
+    """Run several methods on your data and pairs, and compare them in a table and a plot.
 
     Example:
       smdeclust compare people.csv -k 4 --constraints pairs.csv --runs 5 --out comparison

@@ -98,10 +98,10 @@ def generate(
     as_json: options.AsJson = False,
     force: options.Force = False,
 ) -> None:
-    """Make data of overlapping Gaussians and pairs from their classes.
+    """Generate example data (overlapping Gaussians), and pairs from their classes.
 
-    With --data, only pairs are made, from the classes of that file. The default seed gives the
-    data sets of the paper.
+    With --data, only pairs are generated, from the classes in that file. The default seed gives the
+    third set of data in Mansueto and Schoen (2024).
 
     Example:
       smdeclust generate -n 500 -k 10 --pairs 200 --out made
@@ -113,7 +113,7 @@ def generate(
       --dimension -d D (n_features): Number of features.
       --spread S: Standard deviation of each Gaussian.
       --pairs M: Number of random pairs, drawn from the classes.
-      --data DATA: Make pairs for this file, which has classes, instead of new data.
+      --data DATA: Generate only pairs, from the classes in this file.
     """
     files: dict[str, bytes] = {}
     output.check_folder(out, [PAIRS] if data is not None else [DATA, PAIRS], force=force)
@@ -159,9 +159,9 @@ def demo(
     as_json: options.AsJson = False,
     force: options.Force = False,
 ) -> None:
-    """Cluster the iris flowers under random pairs taken from their classes.
+    """Cluster the iris flowers with random pairs that agree with their species.
 
-    Shows what the pairs change, and writes the labels and a picture.
+    Shows what the pairs change, and writes the labels and a plot.
 
     Example:
       smdeclust demo --out demo-output
@@ -202,14 +202,14 @@ def solve_iris(n_pairs: int, seed: int) -> tuple[dict[str, Any], bytes, bytes]:
         setup = methods.Setup(methods.DEFAULT, 3, seed)
         methods.run_method(setup, X, pairs)
         KMeans(3, n_init=1, random_state=seed).fit(X)
-        update("clustering under the pairs", 1)
+        update("clustering with the pairs", 1)
         run = methods.run_method(replace(setup, update=update), X, pairs)
         update("k-means without pairs, for comparison", 2)
         with threadpool_limits(limits=1):  # on so few points threads only wait for each other
             start = time.perf_counter()
             plain = KMeans(3, n_init=10, random_state=seed).fit(X)
             elapsed = time.perf_counter() - start
-        update("drawing", 3)
+        update("plotting", 3)
         picture = render(plot_clusters, X, run.labels, **links)
 
     def judge(labels: Any, objective: float, seconds: float) -> dict[str, Any]:
@@ -241,4 +241,4 @@ def _show(result: dict[str, Any], out: Path) -> None:
     ]
     header, title = ["", "smdeclust", "plain k-means"], f"iris, 3 clusters, {links}"
     output.print_table(rows, header=header, title=title, right=[1, 2])
-    output.print_result(f"Labels:  {out / 'labels.csv'}\nPicture: {out / 'clusters.png'}")
+    output.print_result(f"Labels:  {out / 'labels.csv'}\nPlot:    {out / 'clusters.png'}")

@@ -52,21 +52,21 @@ def fit(
     as_json: options.AsJson = False,
     force: options.Force = False,
 ) -> None:
-    """Cluster a data file so that all must-links and cannot-links hold.
+    """Cluster a data file so that all must-links and cannot-links are satisfied.
 
     Every column gets a role (number, category, date, id, ...), which is shown with its reason and
     can be changed with --role. Columns are then prepared so that they have comparable influence,
-    unless you pass --raw. With --out, writes your table with a column cluster, labels.csv,
-    centers.csv, columns.json (how columns were prepared), result.json and report.html. Without
-    --out, prints a description of the clusters.
+    unless you pass --raw. Prints a description of the clusters. With --out, also writes your table
+    with a new column cluster, labels.csv, centers.csv, columns.json (how columns were prepared),
+    result.json and report.html.
 
     Example:
       smdeclust fit people.xlsx -k 4 --constraints pairs.csv --role customer=id --out result
 
     Options:
-      --out -o DIR: Folder for the table with its clusters, labels, centers, result and report.
+      --out -o DIR: Folder for the table, labels, centers, result and report.
       --report/--no-report: Write an HTML report into --out.
-      --pair-costs N: For the report: how many pairs to leave out one by one, to see what they cost.
+      --pair-costs N: For the report: how many pairs to drop, one at a time, to see what they cost.
       --certify: Prove how far the result can be from the best possible one (in half of --max-time,
         or a minute), and write proof.npz.
     """
@@ -90,7 +90,7 @@ def fit(
         if not methods.takes_soft_pairs(name):
             opening.mention_soft(inputs, f"{methods.METHODS[name].title} takes hard pairs only")
         if not methods.takes_weights(name):
-            opening.mention_weights(inputs, f"{methods.METHODS[name].title} takes none")
+            opening.mention_weights(inputs, f"{methods.METHODS[name].title} takes no weights")
         chosen = settings.arguments(name, inputs)
         update(output.starting())
         patience.begin()
@@ -138,9 +138,9 @@ def fit(
                 "centers and a report, or --json for the labels."
             )
     if result.get("stop_reason") == "max_time":
-        output.note("--max-time ran out: this is the best answer found so far.")
+        output.note("--max-time ran out: this is the best result found so far.")
     if run.stopped:
-        output.note("ended by Ctrl-C: this is the best answer found so far (exit code 3).")
+        output.note("ended by Ctrl-C: this is the best result found so far (exit code 3).")
         raise Outcome(STOPPED)
 
 

@@ -44,18 +44,18 @@ def make_report(
     if free is not None:
         numbered = match_labels(free.labels, run.labels, k)
         if patience.over:
-            free_note = f"This clustering was cut short: {_why(patience)}."
+            free_note = f"The search ended early: {_why(patience)}."
         if n_costs == 0:
             note = "Not computed (--pair-costs 0)."
         elif run.n_broken:
             note = "Not computed: the clustering breaks pairs, so a single pair has no clear cost."
         elif pairs.n_soft:
-            note = "Not computed: with soft pairs a single pair has no clear cost."
+            note = "Not computed: with soft pairs, a single pair has no clear cost."
         else:
             costs, note = _in_time(
                 patience, lambda: _costs(again, inputs, run, free.labels, n_costs)
             )
-    setup.update("drawing the report")
+    setup.update("making the report")
     agreement = None
     if "ari" in result:
         from sklearn.metrics import adjusted_rand_score

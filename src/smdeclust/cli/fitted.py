@@ -198,11 +198,11 @@ def predict(
     as_json: options.AsJson = False,
     force: options.Force = False,
 ) -> None:
-    """Place new rows in the clusters of an earlier fit.
+    """Assign new rows to the clusters of an earlier fit.
 
-    Each row goes to its nearest center, or to the best cluster that its pairs allow. Pairs may be
-    among new rows or between new and old rows. They name ids; if they name row positions, old rows
-    are counted before new ones. Old rows and centers do not change.
+    Each new row goes to its nearest center or, with pairs, to the best cluster that they allow. The
+    pairs may link new rows to new or old rows, by id or by row position (old rows are counted
+    before new ones). Old rows and centers do not change.
 
     Example:
       smdeclust predict new-people.csv --result result -c new-pairs.csv

@@ -135,7 +135,7 @@ class Patience:
             if self.n_presses > 1 or not self.can_stop:
                 raise KeyboardInterrupt
             with suppress(OSError, ValueError):
-                output.say("Ending with the best answer so far. Press Ctrl-C again to end at once.")
+                output.say("Ending with the best result so far. Press Ctrl-C again to stop now.")
 
         try:
             before = signal.signal(signal.SIGINT, on_interrupt)

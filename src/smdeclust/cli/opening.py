@@ -307,14 +307,14 @@ def mention_columns(inputs: Inputs) -> None:
         lines = inputs.features.describe()
         if inputs.file.points is not None:
             lines = [(name, role, why, "not used: points given") for name, role, why, _ in lines]
-        made = {name: (name, what, "as you said", "makes pairs")
+        made = {name: (name, what, "set by you", "makes pairs")
                 for what, name in inputs.pair_columns.items()}  # fmt: skip
         lines = [made.get(line[0], line) for line in lines]
         output.print_table(lines, header=["column", "role", "why", "what was done"], stderr=True)
         if inputs.table.repeated_ids:
             output.note(inputs.table.repeated_ids)
         name = inputs.weight_name
-        if name is not None and inputs.features.reasons_[name] != "as you said":
+        if name is not None and inputs.features.reasons_[name] != "set by you":
             output.note(
                 f"rows are weighted by column {name}, which looks like weights. If it is a "
                 f"measurement, pass --role {name}=number."
@@ -331,8 +331,8 @@ def mention_columns(inputs: Inputs) -> None:
         share = 100 * variance[largest] / variance.sum()
         advice = "Pass --standardize" if inputs.features is None else "Leave out --raw"
         output.note(
-            f"column {names[largest]} has {share:.1f}% of the variance, so it nearly decides the "
-            f"clusters alone. {advice} to give all columns equal weight."
+            f"column {names[largest]} has {share:.1f}% of the variance, so it decides the clusters "
+            f"almost alone. {advice} to give all columns equal weight."
         )
 
 
@@ -346,15 +346,15 @@ def mention_quotas(inputs: Inputs) -> None:
     """Say that a certificate is not about quotas."""
     if inputs.constraints.quotas:
         output.note(
-            "Quotas left out: they only rule clusterings out, so the bound is still valid. "
-            "(If a better clustering is found, it may break them.)"
+            "The certificate ignores the quotas. They only rule out clusterings, so the bound is "
+            "still valid. (If a better clustering is found, it may break the quotas.)"
         )
 
 
 def mention_soft(inputs: Inputs, what: str) -> None:
     """Say that soft pairs are left out."""
     if n_soft := inputs.constraints.n_soft:
-        output.note(f"{output.plural(n_soft, 'soft pair')} (with a confidence) left out: {what}.")
+        output.note(f"{output.plural(n_soft, 'soft pair')} (with a confidence) not used: {what}.")
 
 
 def check_save(path: Path | None, inputs: Inputs) -> None:

@@ -108,7 +108,7 @@ ConstraintFiles = Annotated[
 
 Seed = Annotated[int, option("N", "Random seed.", min=0, max=2**31 - 1)]
 MaxTime = Annotated[
-    float | None, option("SECONDS", "Time limit; the best clustering found so far is kept.", min=0)
+    float | None, option("SECONDS", "Time limit; you get the best clustering found so far.", min=0)
 ]
 Quotas = Annotated[
     list[str] | None,
@@ -160,10 +160,10 @@ class Reading:
       --must-link-sign 1|-1: The sign that means must-link in a matrix.
       --pairs-by-row/--pairs-by-id: Whether pairs files use row positions or ids (default: ids if
         the data have them).
-      --group-column COLUMN: Rows with the same value in this column go together (--kind ml) or
-        apart (--kind cl); the column is not used as a feature.
-      --class-column COLUMN: Column of classes that are known for some rows: the same class goes
-        together, different classes apart, empty cells are unknown; it is not used as a feature.
+      --group-column COLUMN: Rows with the same value in this column belong together (--kind ml) or
+        do not (--kind cl). The column is not used as a feature.
+      --class-column COLUMN: Rows of the same class in this column belong together, rows of
+        different classes do not, and an empty cell is unknown. The column is not used as a feature.
     """
 
     role: list[str] | None = None

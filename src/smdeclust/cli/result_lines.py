@@ -59,7 +59,7 @@ def run_facts(result: dict[str, Any]) -> list[tuple[str, str]]:
     lines = [("how it was decided", note) for note in result.get("notes", ())]
     if "size_bounds" in result:
         bounds = ", ".join(f"{low:g} to {high:g}" for low, high in result["size_bounds"])
-        lines.append(("sizes asked for", bounds))
+        lines.append(("size bounds", bounds))
     for key, name in (
         ("populations", "populations"),
         ("iterations", "generations" if "populations" in result else "iterations"),
@@ -86,8 +86,8 @@ def _tight(result: dict[str, Any]) -> str:
         if clusters:
             named = ", ".join(map(str, clusters[:_NAMED]))
             more = f" and {len(clusters) - _NAMED} more" if len(clusters) > _NAMED else ""
-            parts.append(f"at the {end} size: {named}{more}")
-    return "; ".join(parts) or "none is tight"
+            parts.append(f"at the {end} size: clusters {named}{more}")
+    return "; ".join(parts) or "no size is at a bound"
 
 
 BOUNDS = ("bound", "cluster", "least", "largest", "holds", "one more would save")
@@ -191,8 +191,8 @@ def broken_lines(broken: list[dict[str, Any]]) -> list[str]:
     for pair in broken[:_SHOWN]:
         line = f"  {pair['type'].replace('_', '-')} {printable(' - '.join(pair['ids']))}"
         if pair["price"] is not None:
-            keeping = f"keeping it would cost {output.number(pair['keeping'], 4)}"
-            forbidden = "hard pairs do not allow keeping it"
+            keeping = f"satisfying it would cost {output.number(pair['keeping'], 4)}"
+            forbidden = "hard constraints do not allow satisfying it"
             line += f": costs {output.number(pair['price'], 4)}, "
             line += forbidden if pair["keeping"] is None else keeping
         lines.append(line)

@@ -35,8 +35,8 @@ def choose_k(
 ) -> None:
     """Try several numbers of clusters and recommend one, with the reason.
 
-    For each number, shows the objective, the share of held-out pairs that a clustering keeps
-    without having seen them, and how well random samples of the points agree.
+    For each number, shows the objective, the share of held-out pairs that the clusters satisfy, and
+    how well the clusterings of random samples of the points agree.
 
     Example:
       smdeclust choose-k people.csv -k 2..12 --constraints pairs.csv --standardize
@@ -44,7 +44,7 @@ def choose_k(
     Options:
       --clusters -k A..B: Numbers to try, such as 2..12.
       --folds N: Number of folds of the pairs; each is held out once.
-      --plot FILE: Draw the table as a picture.
+      --plot FILE: File for a plot of the table.
       --max-time SECONDS: Time limit of each fit.
     """
     from smdeclust import SMDEClust, choose_n_clusters
@@ -83,7 +83,7 @@ def choose_k(
         ]
         for row in choice.table
     ]
-    head = ["K", "objective", "held-out pairs kept", "stability", ""]
+    head = ["K", "objective", "held-out pairs satisfied", "stability", ""]
     output.print_table(rows, header=head, right=(0, 1, 2, 3), caption=choice.reason)
 
 
@@ -114,7 +114,7 @@ def plot(
     as_json: options.AsJson = False,
     force: options.Force = False,
 ) -> None:
-    """Draw clusters with their pairs, margins, the graph of the pairs, or the progress of a run.
+    """Plot clusters with their pairs, margins, the graph of the pairs, or the progress of a run.
 
     Example:
       smdeclust plot people.csv --labels result/labels.csv -c pairs.csv --out clusters.png
@@ -125,8 +125,8 @@ def plot(
     Options:
       --labels -l FILE: labels.csv of a fit (default: that of --result). Pairs are those of the fit
         unless --constraints names others.
-      --out -o FILE: Picture: .png, .svg or .pdf.
-      --picture -p NAME: One of clusters, margins, graph, convergence, diversity.
+      --out -o FILE: File to write (.png, .svg or .pdf).
+      --picture -p NAME: What to plot: clusters, margins, graph, convergence or diversity.
     """
     if picture not in KINDS:
         raise CommandError(f"--picture is {picture!r}, expected one of {', '.join(KINDS)}.")
@@ -169,7 +169,7 @@ def _of_data(
             raise CommandError("A graph needs pairs: name their file with --constraints.")
         return partial(plotting.plot_constraint_graph, len(inputs.X), labels=found, **pairs)
     if found is None:
-        raise CommandError(f"The picture {picture} needs labels: name labels.csv with --labels.")
+        raise CommandError(f"--picture {picture} needs labels: name labels.csv with --labels.")
     if picture == "margins":
         if len(set(found.tolist())) < 2:
             raise CommandError("Margins need at least two clusters.")
@@ -201,7 +201,7 @@ def studio(
         Path | None,
         typer.Argument(
             metavar="[DATA]",
-            help="A table, or a folder of pictures; without it the page offers to open one.",
+            help="A table or a folder of images; without it, the page lets you open one.",
         ),
     ] = None,
     clusters: options.NClusters = None,
@@ -210,10 +210,10 @@ def studio(
     port: Annotated[int, {"min": 0, "max": 65535}] = 0,
     browser: bool = True,
 ) -> None:
-    """See the clusters in the browser, mark what belongs together, and see what changes.
+    """Open a page in your browser to see the clusters, and to mark what belongs together.
 
-    Everything stays on this computer. Every answer is saved in the work folder at once, in files
-    that smdeclust fit reads; the same command continues where you stopped.
+    Your data stay on this computer. Every change is saved immediately in the work folder, in files
+    that smdeclust fit reads. To continue later, run the same command again.
 
     Example:
       smdeclust studio people.csv -k 4 --constraints pairs.csv
@@ -242,13 +242,13 @@ def studio(
         desk.open_source(source, clusters, pairs)
     serving = Serving(desk, port)
     output.print_result(f"The studio is at {serving.url}")
-    output.note(f"Your answers are saved in {desk.folder_path}. Press Ctrl-C to end the studio.")
+    output.note(f"Your work is saved in {desk.folder_path}. Press Ctrl-C to end the studio.")
     if browser:
         webbrowser.open(serving.url)
     try:
         serving.run()
     except KeyboardInterrupt:
-        output.note("The studio has ended. All answers are saved.")
+        output.note("The studio has ended. Your work is saved.")
 
 
 def paper(
@@ -260,9 +260,9 @@ def paper(
     retry: bool = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Run the experiments of the paper, and write their tables and figures.
+    """Run the experiments of Mansueto and Schoen (2024), and write tables and figures.
 
-    Run it again with the same folder to continue after an interruption. Data come from
+    To continue after an interruption, run the same command again. Data come from the folder
     SMDECLUST_DATA or are downloaded; the scale smoke downloads nothing.
 
     Example:
@@ -271,8 +271,8 @@ def paper(
     Options:
       --experiment -e NAME: One of violations, variants, synthetic, large, exact, soft; repeat for
         several (default: all).
-      --scale smoke|small|paper: How much to run: smoke takes a minute, small a quarter of an hour,
-        and paper, which runs everything, hours.
+      --scale smoke|small|paper: How much to run: smoke takes a minute, small takes a quarter of an
+        hour, and paper takes hours (it runs everything).
       --out -o DIR: Folder for results; a run with the same folder resumes.
       --jobs -j N: Number of processes (default: one per core).
       --budget SECONDS: Time limit; the next call continues.
@@ -306,10 +306,10 @@ def paper(
 
 
 def warm_up(as_json: options.AsJson = False) -> None:
-    """Compile all parts of the solver now, and say how long each took.
+    """Compile all inner loops ahead of time, and say how long each took.
 
-    Compiled code is kept on disk, so this is needed once per installation. Without it, each
-    part is compiled when it is first needed.
+    Compiled code is stored on disk, so this is needed only once. Otherwise, each loop is compiled
+    when it is first needed.
 
     Example:
       smdeclust warm-up

@@ -32,10 +32,10 @@ def what_if(
     as_json: options.AsJson = False,
     force: options.Force = False,
 ) -> None:
-    """Cluster with the pairs as they are and with some dropped or added, and compare.
+    """Show what changes if you drop or add pairs.
 
-    Shows what the change does to the objective and which points move. The files are not changed;
-    --save writes the changed pairs.
+    Clusters with the pairs as they are and with the change, and shows both objectives and the
+    points that move. Your files do not change; --save writes the changed pairs to a new file.
 
     Example:
       smdeclust what-if people.csv -k 4 -c pairs.csv --drop ann,bob --add cl:ann,eve
@@ -159,7 +159,7 @@ def _show(document: dict[str, Any], inputs: opening.Inputs, k: int) -> None:
         ("objective", output.number(before, 10), f"{changed}{share}"),
     ]
     title = f"{inputs.path.name}: {len(inputs.X):,} points, {k} clusters"
-    output.print_table(rows, header=["", "as it is", "changed"], title=title, right=[1, 2])
+    output.print_table(rows, header=["", "now", "changed"], title=title, right=[1, 2])
     n = document["n_moved"]
     if n == 0:
         output.print_result("No point moves.")

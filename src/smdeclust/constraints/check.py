@@ -1,4 +1,4 @@
-"""``Constraints.check``: can these pairs hold, and if not, why, and what is the smallest repair?"""
+"""``Constraints.check``: can these pairs be satisfied, why not, and what is the least repair?"""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from smdeclust.structure.structure import Structure, as_n_clusters
 if TYPE_CHECKING:
     from smdeclust.constraints.constraints import Constraints
 
-# Why pairs cannot hold together.
+# Why pairs contradict each other.
 REASONS = {
     "self_cannot_link": "a point must be apart from itself",
-    "must_link_path": "must-links join two points that a cannot-link keeps apart",
+    "must_link_path": "must-links join two points that a cannot-link separates",
     "too_few_groups": "the must-links leave fewer groups than clusters",
     "clique": "more groups than clusters must all be apart from each other",
     "no_coloring": "the cannot-links need more clusters (every way to place the points was tried)",
@@ -71,19 +71,20 @@ class Check:
     def _lines(self) -> list[str]:
         within = f"{self.n_clusters} cluster{'' if self.n_clusters == 1 else 's'}"
         if self.quotas:
-            return [f"No, the quotas cannot hold in {within}: {self.quotas}"]
+            return [f"No, the quotas cannot be satisfied with {within}: {self.quotas}"]
         if self.feasible:
-            more = " with the quotas" if self.judged.quotas else ""
-            return [f"Yes, all {self.judged.n_pairs} pairs can hold in {within}{more}."]
+            more = " and the quotas" if self.judged.quotas else ""
+            pairs = f"all {self.judged.n_pairs} pairs{more}"
+            return [f"Yes, {pairs} can be satisfied with {within}."]
         if self.feasible is None:
             return [
-                f"Not known: no contradiction was found among {self.judged.n_pairs} pairs, but no "
-                f"way to keep them all in {within} either."
+                f"Not known: the search found no contradiction among {self.judged.n_pairs} pairs, "
+                f"but also no clustering with {within} that satisfies all of them."
             ]
         n = len(self.conflicts)
         more = "" if self.complete else " (there may be more: time ran out)"
         lines = [
-            f"No, these pairs cannot all hold in {within}: {n} independent "
+            f"No, these pairs cannot all be satisfied with {within}: {n} independent "
             f"contradiction{'' if n == 1 else 's'}{more}."
         ]
         for number, conflict in enumerate(self.conflicts[:_SHOWN], start=1):
@@ -94,7 +95,7 @@ class Check:
         repair = self.repair
         assert repair is not None
         these = "this pair" if repair.n_pairs == 1 else f"these {repair.n_pairs} pairs"
-        lines.append(f"Drop {these} and the rest hold: {self._pairs(repair)}.")
+        lines.append(f"To resolve this, drop {these}: {self._pairs(repair)}.")
         if repair.proven:
             lines.append("No smaller or cheaper repair exists (proven).")
         else:

@@ -79,7 +79,7 @@ def _check_categories(values: list[str], n_present: int, where: str) -> None:
     if wrong:
         raise InvalidInputError(
             f"{where}: the column holds {wrong}; if each different value is to be counted, say so "
-            "(of='count'; in the shell, COLUMN:count=...)."
+            "(of='count'; on the command line, COLUMN:count=...)."
         )
 
 

@@ -414,15 +414,15 @@ def _words(guided: Guided, left_out: list[str]) -> list[str]:
     if kept:
         order = sorted(kept, key=lambda name: -guided.weights[name])
         told = ", ".join(f"{name} {kept[name]:.0%}" for name in order)
-        how = "weights count must-links and cannot-links alike, corrected for chance"
-        notes.append(f"Of the pairs held out, the views kept: {told} ({how}).")
+        chance = "The weights are corrected for chance."
+        notes.append(f"Shares of held-out pairs that the views satisfy: {told}. {chance}")
     elif len(guided.seen) > 1:
-        notes.append("There were no pairs to hold out: views count by how much they agree.")
+        notes.append("There were no pairs to hold out: views that agree have more weight.")
     if guided.share_right is not None:
         notes.append(
-            f"About {guided.share_right:.0%} of the soft pairs seem to be right; this was taken as "
-            f"their confidence."
+            f"About {guided.share_right:.0%} of the soft pairs seem to be right. This share was "
+            f"used as their confidence."
         )
     if left_out:
-        notes.append(f"Views left out because time ran out: {', '.join(left_out)}.")
+        notes.append(f"Time ran out before these views were finished: {', '.join(left_out)}.")
     return notes

@@ -163,9 +163,9 @@ class _NewRows:
         labels, cost, bound = assign(costs, graph, limits, None, budget)
         if labels is None and bound < np.inf:
             raise NoFeasibleSolutionError(
-                "Time or budget ran out before labels were found for the new rows that keep all "
-                "constraints. They may exist: allow more time (max_time), wider bounds or fewer "
-                "pairs."
+                "Time or budget ran out before labels of the new rows that satisfy all constraints "
+                "were found. Such labels may exist: allow more time (max_time), wider bounds or "
+                "fewer pairs."
             )
         if labels is None:
             if limits is not None and assign(costs, graph, None, None, budget)[2] < np.inf:
@@ -173,15 +173,15 @@ class _NewRows:
                 joined = Coupling.of_pairs(len(known), known.must_link, known.must_link[:0])
                 reject_impossible_quotas(known.quotas, joined, self.n_clusters)
                 raise InfeasibleConstraintsError(
-                    "No labels of the new rows keep both the pairs and the bounds (sizes, quotas). "
-                    "Use wider bounds.",
+                    "No labels of the new rows satisfy both the pairs and the bounds (sizes, "
+                    "quotas). Use wider bounds.",
                     reason="bounds",
                 )
             raise self.explain()
         if cost > bound * (1 + 1e-9):
             warnings.warn(
-                f"The labels keep all pairs, but are not proven optimal: they cost {cost:g}, and "
-                f"no labels cost less than {bound:g}.",
+                f"The labels satisfy all pairs, but are not proven optimal: they cost {cost:g}, "
+                f"and no labels cost less than {bound:g}.",
                 stacklevel=5,
             )
         return labels
@@ -202,8 +202,8 @@ class _NewRows:
         numbering = f" (old rows first; new row i is row {n_old} + i)" if self.first_new else ""
         shown = "; ".join(words[:12]) + ("; ..." if len(words) > 12 else "")
         return InfeasibleConstraintsError(
-            f"No labels of the new rows keep all pairs, with the {k} clusters and the labels of "
-            f"the old rows as they are. These pairs cannot hold together{numbering}: {shown}.",
+            f"No labels of the new rows satisfy all pairs, with the {k} clusters and the labels of "
+            f"the old rows as they are. These pairs contradict each other{numbering}: {shown}.",
             reason="new_rows",
             details={
                 "must_link": [known.must_link[must].tolist() for must, _ in sides],

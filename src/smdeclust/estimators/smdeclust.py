@@ -83,7 +83,7 @@ def check_penalty(name: str, value: Any) -> None:
     """Raise an error unless `value` is a finite number from 0, or None."""
     if value is not None and value == np.inf:
         raise InvalidInputError(
-            "penalty must be finite: pass pairs that must hold as must_link= and cannot_link=."
+            "penalty must be finite. To make pairs hard, pass them as must_link= and cannot_link=."
         )
     check_number(name, value, low=0, optional=True)
 

@@ -165,7 +165,7 @@ def _number(metric: str, value: float) -> str:
 
 def _draw_legend(ax: Axes, broken: np.ndarray, several: bool) -> None:
     ink: dict[str, Any] = {"edgecolor": style.INK}
-    handles: list[Artist] = [Patch(fc=_BEST, label="best that keeps all constraints", **ink)]
+    handles: list[Artist] = [Patch(fc=_BEST, label="best that satisfies all pairs", **ink)]
     if broken.any():
         handles.append(Patch(fc="white", hatch="////", label="breaks constraints", **ink))
     if several:

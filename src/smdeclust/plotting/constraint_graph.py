@@ -250,7 +250,7 @@ def _annotate(
     n_edges = len(graph.edges)
     lines.append(f"{style.count_of(n_edges, n_edges, 'cannot-link')} between them")
     if graph.n_alone:
-        lines.append(f"{graph.n_alone:,} points in no pair, not drawn")
+        lines.append(f"{graph.n_alone:,} points in no pair, not shown")
     if colored and len(graph.names) > style.MAX_LEGEND_CLUSTERS:
         lines.append(f"color and shape: {len(graph.names)} clusters")
     style.legend_outside(ax, handles, "\n".join(lines))

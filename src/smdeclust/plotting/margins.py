@@ -109,7 +109,7 @@ def plot_margins(
     handles: list[Artist] = [style.handle(text, style.INK, lw=1.1, ls=style.LINE_STYLES[1])]
     below = int((margin < 0).sum())
     if below:
-        text = f"{below:,} {'point' if below == 1 else 'points'} nearer\nto another center"
+        text = f"{below:,} {'point' if below == 1 else 'points'} closer\nto another center"
         handles.append(Patch(label=text, **_BELOW))
     style.legend_outside(ax, handles, style.count_of(len(points), len(points), "point"))
     return ax

@@ -19,7 +19,9 @@ def plot_choice(choice: Any, ax: Axes | None = None) -> Axes:
         for name in ("n_clusters", "kept", "kept_error", "stability")
     )
     if np.isfinite(kept).any():
-        axes.errorbar(numbers, kept, yerr=error, marker="o", capsize=3, label="held-out pairs kept")
+        axes.errorbar(
+            numbers, kept, yerr=error, marker="o", capsize=3, label="held-out pairs satisfied"
+        )
     axes.plot(numbers, stability, "s--", label="stability")
     axes.axvline(choice.n_clusters, linestyle=":", color="0.5", label="recommended")
     axes.set_xlabel("number of clusters")

@@ -162,7 +162,7 @@ class ActiveClustering:
         while self.n_questions_ < self.budget:
             question = self._next_question(points, rng)
             if question is None:
-                self.stop_reason_ = "No pair is left whose answer could change the clusters."
+                self.stop_reason_ = "No question is left whose answer could change the clusters."
                 break
             answers = self._ask(question)
             self.n_questions_ += 1
@@ -273,8 +273,8 @@ class ActiveClustering:
                 why = str(verdict)
                 if k < len(self.labels_) and more.check(k + 1, max_time=1.0).feasible:
                     self._more = (
-                        f"The answers show at least {k + 1} clusters: with {k} they contradict "
-                        f"each other, with {k + 1} they do not."
+                        f"The answers require at least {k + 1} clusters: with {k}, they contradict "
+                        f"each other."
                     )
                     logger.info(self._more)
                     if self.grow:

@@ -155,16 +155,17 @@ def recommend(possible: list[Candidate]) -> tuple[int, str]:
         best = max(judged, key=lambda row: (row.kept, -row.n_clusters))
         level = best.kept - best.kept_error
         chosen = next(row for row in judged if row.kept >= level)
-        reason = f"With {chosen.n_clusters} clusters {chosen.kept:.1%} of held-out pairs are kept"
+        k = chosen.n_clusters
+        reason = f"With {k} clusters, {chosen.kept:.1%} of held-out pairs are satisfied"
         if chosen is best:
-            return chosen.n_clusters, f"{reason}: more than with any other number."
-        return chosen.n_clusters, (
-            f"{reason}; the best, {best.kept:.1%} with {best.n_clusters}, is not "
-            f"clearly better, and fewer clusters are simpler."
+            return k, f"{reason}, which is the highest share."
+        return k, (
+            f"{reason}. The highest share, {best.kept:.1%} with {best.n_clusters} clusters, is not "
+            f"clearly higher, and fewer clusters are simpler."
         )
     best = max(possible, key=lambda row: (np.nan_to_num(row.stability, nan=-2.0), row.n_clusters))
     return best.n_clusters, (
-        f"There are too few pairs to judge by. Samples of the points agree most on "
+        f"There are too few pairs to judge by. Clusterings of random samples agree most with "
         f"{best.n_clusters} clusters (adjusted Rand index {best.stability:.2f})."
     )
 

@@ -184,7 +184,7 @@ def implied_pair(picture: Picture, asked: Sequence[tuple[int, int]]) -> Check | 
         i, j = sorted(int(row) for row in rng.choice(rows, 2, replace=False))
         if (i, j) not in done and known.follows(i, j):
             expected = SAME if known.group_of[i] == known.group_of[j] else DIFFERENT
-            return Check((i, j), "A check: the answer follows from others.", 0.0, expected)
+            return Check((i, j), "A check: the answer follows from other answers.", 0.0, expected)
     return None
 
 
@@ -245,15 +245,15 @@ def _reason(picture: Picture, question: Question) -> str:
     if not question.known:
         n_inside = int(np.count_nonzero(picture.labels == question.cluster))
         why = (
-            f"Nothing is known yet about cluster {question.cluster} ({_points(n_inside)}), where "
-            f"{about} may be."
+            f"Nothing is known yet about cluster {question.cluster} ({_points(n_inside)}), to "
+            f"which {about} may belong."
         )
     elif question.other < 0:
         why = f"{name} may not belong to the only cluster."
     else:
-        why = f"{name} may be in cluster {question.cluster} or in cluster {question.other}."
+        why = f"{name} may belong to cluster {question.cluster} or to cluster {question.other}."
     if size > 1:
-        why += f" It stands for {size} points known to belong together."
+        why += f" It is one of {size} points that belong together."
     if question.n_near > 0:
         verb = "is" if question.n_near == 1 else "are"
         why += (

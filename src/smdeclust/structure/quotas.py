@@ -123,7 +123,7 @@ def reject_impossible_quotas(
         rounding = 1e-12 * np.abs(quota.counts).sum() / (len(quota.counts) if ratio else k)
         for side, ends, sign, words, verb in (
             ("low", quota.ends(k)[0], 1, "at least", "need"),
-            ("high", quota.ends(k)[1], -1, "at most", "hold"),
+            ("high", quota.ends(k)[1], -1, "at most", "have room for"),
         ):
             # (Whatever the sizes, some cluster is at or below the share of all points.)
             loosest = sign * np.min(sign * ends) if ratio else ends.mean()
@@ -166,8 +166,8 @@ def _reject_large_group(quota: Quota, coupling: Coupling, high: float) -> None:
         _reject(
             lambda name: (
                 f"quota on {quota.name}: must-links join {held[largest]:g} of {quota.what} "
-                f"({name(*rows, noun='rows')}), and a cluster may hold {high:g}. high must be at "
-                f"least {held[largest]:g}; or remove must-links."
+                f"({name(*rows, noun='rows')}), more than the {high:g} that a cluster may have. "
+                f"high must be at least {held[largest]:g}, or remove must-links."
             ),
             quota, rows=rows, nearest_high=float(held[largest]),
         )  # fmt: skip

@@ -52,7 +52,7 @@ def reject_contradictions(edges: np.ndarray, together: np.ndarray, apart: np.nda
     shown = path if len(path) <= 12 else [*path[:6], "...", *path[-5:]]
     _reject(
         lambda name: (
-            f"cannot_link: pair {where} keeps {name(i, j, noun='rows', joint=' and ')} apart, but "
+            f"cannot_link: pair {where} separates {name(i, j, noun='rows', joint=' and ')}, but "
             f"must-links join them: {name(*shown, joint=' - ', most=12)}. Remove that pair or one "
             "of these must-links."
         ),
@@ -78,7 +78,7 @@ def reject_uncolorable(found: Coloring, n_clusters: int, coupling: Coupling) -> 
     assert found.witness is not None
     rows = [coupling.rows_of(g)[0] for g in found.witness.tolist()]
     reason, why = "no_coloring", (
-        f"The cannot-links among {len(rows)} groups of points cannot be kept with "
+        f"The cannot-links among {len(rows)} groups of points cannot be satisfied with "
         f"n_clusters={n_clusters}: every way to place them was tried."
     )  # fmt: skip
     if found.is_clique:
@@ -107,8 +107,8 @@ def reject_closed_clusters(bounds: SizeBounds, least: float) -> None:
     fewer = f"n_clusters={k - len(closed)} or " if len(closed) < k else ""
     holds = f"no point at all (the lightest weighs {least:g})" if bounds.by_weight else "no point"
     _reject(
-        f"size_max is {bounds.high[at]:g}{where}: such a cluster holds {holds}, and none of the "
-        f"n_clusters={k} clusters may be empty. Use {fewer}larger bounds.",
+        f"size_max is {bounds.high[at]:g}{where}, so a cluster has room for {holds}, but none of "
+        f"the n_clusters={k} clusters may be empty. Use {fewer}larger bounds.",
         "size_max_empty", entries=closed.tolist(), nearest_size_max=least,
     )  # fmt: skip
 

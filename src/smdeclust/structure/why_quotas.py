@@ -46,7 +46,7 @@ def reject_quotas_together(known: Any, deadline: float = np.inf) -> None:
     names = " and ".join(dict.fromkeys(quota.name for quota in quotas))
     beside = " together with the sizes" if known.has_sizes else ""
     and_pairs = "" if not pairs else " and the pairs" if beside else " together with the pairs"
-    words = [f"No clustering keeps the quota on {names}{beside}{and_pairs}."]
+    words = [f"No clustering respects the quota on {names}{beside}{and_pairs}."]
     words += [f"{_need(quota, known.n_clusters)}." for quota in quotas]
     named, advice = [case.named(position) for position in pairs], ""
 
@@ -164,7 +164,7 @@ def _looser(quota: Quota, side: str) -> list[Any]:
 
 def _need(quota: Quota, k: int) -> str:
     """How much there is of a quota, and how much the clusters need or may hold."""
-    sides = zip(("at least", "at most"), ("need", "hold"), quota.ends(k), strict=True)
+    sides = zip(("at least", "at most"), ("need", "have room for"), quota.ends(k), strict=True)
     ends = [(name, verb, bounds) for name, verb, bounds in sides if np.isfinite(bounds).any()]
     where, total = f"Quota on {quota.name}: ", quota.overall()
     if quota.of in RATIOS:

@@ -35,7 +35,7 @@ def find_conflict(wishes: Wishes, ground: Ground, new: list[Pair]) -> dict[str, 
     blamed, sentence = _blamed(wishes, error), str(error)
     if error.reason in REASONS:  # the pairs are shown below it
         within = f"{wishes.n_clusters} cluster{'' if wishes.n_clusters == 1 else 's'}"
-        sentence = f"These pairs cannot all hold in {within}: {REASONS[error.reason]}."
+        sentence = f"These pairs cannot all be satisfied with {within}: {REASONS[error.reason]}."
     return {
         "sentence": sentence,
         "reason": error.reason,
@@ -89,7 +89,7 @@ def _ways(
         )
     label, k = "One more cluster", wishes.n_clusters + 1
     if error.reason == "too_few_groups":
-        label, k = "One cluster less", wishes.n_clusters - 1
+        label, k = "One fewer cluster", wishes.n_clusters - 1
     if error.reason in ("clique", "no_coloring", "too_few_groups") and k > 0:
         ways.append({"label": label, "actions": [{"do": "set", "n_clusters": k}, *repeat]})
     labelled, said = dict(wishes.labelled), {pair.key for pair in wishes.pairs}

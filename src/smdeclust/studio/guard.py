@@ -63,7 +63,7 @@ class Guard:
             return 403, "Requests from other pages are refused."
         given = scope["path"].split("/")[1] if "/" in scope["path"] else ""
         if not hmac.compare_digest(given.encode(), self.token.encode()):
-            return 403, "The token is missing or wrong: use the address that the terminal shows."
+            return 403, "The token is missing or wrong: use the address that the studio printed."
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > LARGEST_BODY:
             return 413, f"At most {LARGEST_BODY // 2**20} MB can be sent at once."

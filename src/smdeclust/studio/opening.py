@@ -142,17 +142,17 @@ def _pictures(folder: Path, vectors: np.ndarray | None) -> Sheet:
     """A folder of pictures as a table; without vectors they are compared by small thumbnails."""
     names = sorted(p.name for p in folder.iterdir() if p.name.lower().endswith(PICTURES))
     if not names:
-        raise InvalidInputError(f"{folder}: there are no pictures in this folder.")
+        raise InvalidInputError(f"{folder}: there are no images in this folder.")
     if len(names) > MOST_PICTURES:
         raise InvalidInputError(
-            f"{folder}: {len(names)} pictures, at most {MOST_PICTURES} can be opened."
+            f"{folder}: {len(names)} images, at most {MOST_PICTURES} can be opened."
         )
     notes: tuple[str, ...] = ()
     if vectors is None:
         vectors = np.array([_pixels(folder / name) for name in names])
         notes = (
-            f"Pictures are compared by their pixels at {THUMBNAIL} x {THUMBNAIL}. Vectors from "
-            "an image model, given when the studio is started, work much better.",
+            f"Images are compared by their pixels at {THUMBNAIL} x {THUMBNAIL}. Vectors from an "
+            "image model (--points) work much better.",
         )
     frame = DataFrame({"file": names, "picture": names})
     fixed = {"file": "id", "picture": "left out"}
@@ -160,13 +160,13 @@ def _pictures(folder: Path, vectors: np.ndarray | None) -> Sheet:
 
 
 def _pixels(path: Path) -> np.ndarray:
-    with optional("Opening pictures"):
+    with optional("Opening images"):
         from PIL import Image
     try:
         with Image.open(path) as image:
             small = image.convert("RGB").resize((THUMBNAIL, THUMBNAIL))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise InvalidInputError(f"{path}: the picture cannot be read ({error}).") from None
+        raise InvalidInputError(f"{path}: the image cannot be read ({error}).") from None
     return np.asarray(small, dtype=np.float64).ravel() / 255
 
 

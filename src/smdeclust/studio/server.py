@@ -136,7 +136,7 @@ def make_app(desk: Desk, token: str, hosts: frozenset[str], *, framed: bool = Fa
             path = table.picture_path(str(word))
             content = None if path is None else await asyncio.to_thread(thumbnail, path)
         if content is None:
-            raise HTTPException(404, "There is no such picture.")
+            raise HTTPException(404, "There is no such image.")
         kept = {"cache-control": "private, max-age=600"}
         return Response(content, media_type="image/png", headers=kept)
 

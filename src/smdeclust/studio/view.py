@@ -60,7 +60,7 @@ def places(
     points = chosen_points(sheet, wishes)
     if kind == "pairs":
         together = [pair.key for pair in wishes.knowledge if pair.together]
-        titles = ["what matters most to your pairs", "what matters next"]
+        titles = ["matters most to your pairs", "matters second most"]
     else:
         together, titles = [], ["direction of largest spread", "second direction"]
     return informative_plane(points, together), [{"title": title} for title in titles]

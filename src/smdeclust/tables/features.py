@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _SCALINGS = ("robust", "standard", "none")
 _NOT_USED = {
-    "id": "names the rows, not used as a feature",
-    "class": "not used as a feature, only to compare with",
-    "weight": "how much each row counts, not used as a feature",
+    "id": "names the rows; not used as a feature",
+    "class": "compared with the clusters; not used as a feature",
+    "weight": "weights the rows; not used as a feature",
     "left out": "not used",
 }
 
@@ -115,7 +115,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         if not self._coders and self.scaling == "robust":
             for name in (name for name, role in self.roles_.items() if role == "text"):
                 self._learn(name, columns[name], named=True)
-                self.reasons_[name] += "; there is nothing else to compare"
+                self.reasons_[name] += "; no other column can be used"
         if not self._coders:
             listed = "; ".join(f"{name}: {role} ({self.reasons_[name]})"
                                for name, role in list(self.roles_.items())[:10])  # fmt: skip
@@ -141,7 +141,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         given = check_roles(self.roles, names)
         self._decimal = columns.decimal
         guesses = guess_roles(columns) | {
-            name: Guess(role, "as you said") for name, role in given.items()
+            name: Guess(role, "set by you") for name, role in given.items()
         }
         if only is not None:
             guesses = {
@@ -322,7 +322,7 @@ def _chosen(guess: Guess, values: Values, wanted: bool) -> Guess:
         kept = guess.role in _NOT_USED
         return guess if kept else Guess("left out", "not among the columns to use")
     if guess.role in _NOT_USED:
-        return Guess("number" if values.kind == "numbers" else "category", "as you said")
+        return Guess("number" if values.kind == "numbers" else "category", "set by you")
     return guess
 
 

@@ -158,9 +158,9 @@ class App {
       const own = found.cluster, [first] = found.nearest, name = (k) => this.nameOf(k);
       const near = found.nearest.find(([k]) => k === own)?.[1], second = found.nearest.find(([k]) => k !== own);
       let sentence;
-      if (found.by_shape) sentence = "Clusters were found by shape, so the closest center alone does not decide.";
+      if (found.by_shape) sentence = "Clusters were found by their shape, so the distances to the centers alone do not decide.";
       else if (first[0] === own) sentence = second ? `The center of ${name(own)} is the closest; that of ${name(second[0])} comes next, ${near > 0 ? percent(second[1] / near - 1).replace("+", "") : "farther"} farther away.` : "There is only one cluster.";
-      else sentence = `The center of ${name(first[0])} is closer, but ${found.pairs.length ? "its pairs keep it" : "pairs of other points or bounds on sizes keep it"} in ${name(own)}.`;
+      else sentence = `The center of ${name(first[0])} is closer, but ${found.pairs.length ? "its pairs keep it" : "pairs of other points, or bounds, keep it"} in ${name(own)}.`;
       const change = first[0] === own ? second && `A pair with a point of ${name(second[0])}, or a label, would move it there.` : "Remove or soften the pairs below to let it move.";
       this.showAnswer(`Why is ${entry.id} in ${name(own)}?`, [h("p", {}, sentence), change ? h("p", { className: "faint" }, change) : "",
         h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Cluster"), h("th", {}, "Distance to its center"))), h("tbody", {}, found.nearest.map(([k, distance]) => h("tr", {}, h("td", {}, name(k)), h("td", { className: "right" }, brief(distance)))))),
@@ -173,7 +173,7 @@ class App {
     try {
       const { k, reason, table } = await service.chooseK();
       const by = table.some((row) => row.kept !== null) ? "kept" : "stability", rows = table.filter((row) => row[by] !== null);
-      const label = { kept: "held-out pairs that are kept", stability: "agreement between samples of the points" }[by];
+      const label = { kept: "share of held-out pairs that are satisfied", stability: "agreement between samples of the points" }[by];
       const width = 360, height = 150, x = (row) => 30 + ((row.k - rows[0].k) / Math.max(1, rows.at(-1).k - rows[0].k)) * (width - 50), y = (row) => 10 + (1 - Math.max(0, row[by])) * (height - 40);
       const space = "http://www.w3.org/2000/svg", svg = document.createElementNS(space, "svg"), part = (tag, given, text) => { const element = document.createElementNS(space, tag); for (const [name, own] of Object.entries(given)) element.setAttribute(name, own); if (text !== undefined) element.textContent = text; svg.append(element); };
       svg.setAttribute("viewBox", `0 0 ${width} ${height}`); svg.setAttribute("role", "img"); svg.setAttribute("aria-label", `${label} for each number of clusters`); svg.setAttribute("class", "curve");
@@ -232,11 +232,11 @@ class App {
         const change = solution.change_of_cost;
         parts.push(`${solution.n_moved} ${solution.n_moved === 1 ? "point" : "points"} moved` + (change === null ? "" : `, cost ${Math.abs(change) < 5e-7 ? "unchanged" : percent(change)}`));
       } else parts.push(`${solution.clusters.length} clusters`);
-      if (solution.broken?.length) parts.push(`${solution.broken.length} soft pairs not kept`);
+      if (solution.broken?.length) parts.push(`${solution.broken.length} broken soft pairs`);
       if (solution.gap !== undefined) parts.push(solution.gap <= 1e-4 ? "proven: no clustering is better" : `within ${(100 * solution.gap).toFixed(2)}% of the best possible`);
     }
     const { progress } = this;
-    if (busy) parts.push(solution.clusters ? `looking for something better…${progress ? ` ${Math.round(progress.seconds)} s of at most ${progress.of} s` : ""}` : "looking for the first clusters…");
+    if (busy) parts.push(solution.clusters ? `looking for better clusters…${progress ? ` ${Math.round(progress.seconds)} s of at most ${progress.of} s` : ""}` : "looking for the first clusters…");
     if (this.mapping) parts.push("computing the neighborhood map…");
     this.say(parts.join(" · "));
     $("stop").hidden = !(busy && solution.clusters);

@@ -9,8 +9,8 @@ const ROLES = ["number", "category", "yes/no", "date", "text", "id", "class", "w
 export function clusters(app) {
   const { settings, solution, columns, sheet } = app.state;
   const used = sheet.filter((column) => column.counts).length;
-  const intro = h("p", { className: "faint" }, app.state.has_vectors ? "Points come from vectors; columns are only shown. " : `${used} of ${sheet.length} columns count. `, h("button", { onclick: () => app.show("columns") }, "Columns"));
-  if (!solution.clusters) return [intro, h("p", { className: "faint" }, "The first clusters are on their way.")];
+  const intro = h("p", { className: "faint" }, app.state.has_vectors ? "The points are vectors from a file, and the columns are only displayed. " : `${used} of ${sheet.length} columns are used. `, h("button", { onclick: () => app.show("columns") }, "Columns"));
+  if (!solution.clusters) return [intro, h("p", { className: "faint" }, "Looking for the first clusters…")];
   const bounds = (size) => (size === settings.size_min || size === settings.size_max ? " (at its bound)" : "");
   const notes = (solution.notes || []).map((note) => h("p", { className: "faint" }, note));
   return [intro, ...notes, ...solution.clusters.map((cluster, k) => {
@@ -20,7 +20,7 @@ export function clusters(app) {
       h("div", { className: "head" }, mark(k),
         h("input", { value: settings.names[k] || "", placeholder: `cluster ${k}`, maxLength: 80, "aria-label": `Name of cluster ${k}`, onchange: (event) => app.act({ do: "name", cluster: k, name: event.target.value }) }),
         h("span", {}, `${cluster.size} points${bounds(cluster.size)}`),
-        h("button", { onclick: () => app.picture.setForward(k), title: "Bring it forward in the picture", "aria-label": `Bring cluster ${k} forward` }, "Show"),
+        h("button", { onclick: () => app.picture.setForward(k), title: "Highlight it in the plot", "aria-label": `Highlight cluster ${k}` }, "Show"),
         h("button", { onclick: () => app.showCluster(k), title: "Show its points in the table" }, "Points")),
       h("p", { className: "faint", style: "margin:.4rem 0 0" }, cluster.apart.length ? ["Set apart by ", cluster.apart.map((a) => (/^[a-z]+$/.test(a.words) ? `${a.words} ${a.column}` : `${a.column} ${a.words}`)).join(", "), "."] : "Close to the average in every column."),
       h("div", { className: "profile" }, known.sort((a, b) => b[0] - a[0]).slice(0, 8).map(([, j, by]) => {
@@ -42,10 +42,10 @@ export function columns(app) {
   return [
     ...reading.map((note) => h("p", { className: "faint" }, note)),
     pages.length > 1 ? h("p", {}, h("label", {}, "Sheet ", h("select", { id: "page", onchange: (event) => service.openSheet(event.target.value).catch((error) => { app.complain(error.message); app.panel(); }) }, pages.map((name) => h("option", { value: name, selected: name === page }, name))))) : "",
-    h("p", {}, "What each column is, why, and what is done with it. Change a role if it is wrong; uncheck a column that should not count."),
+    h("p", {}, "This list shows the role of each column, the reason for it, and what is done with the column. Change a role if it is wrong, and uncheck a column that should not be used."),
     h("ul", { className: "sheet" }, sheet.map((column) => h("li", {},
       h("div", { className: "head" },
-        vectors ? "" : h("input", { type: "checkbox", checked: column.counts, disabled: !column.feature && column.role !== "text", "aria-label": `${column.name} counts`, onchange: (event) => {
+        vectors ? "" : h("input", { type: "checkbox", checked: column.counts, disabled: !column.feature && column.role !== "text", "aria-label": `Use ${column.name}`, onchange: (event) => {
           if (!column.feature) { setRole(column.name, "text"); return; }
           const kept = settings.columns.filter((name) => name !== column.name);
           app.act({ do: "set", columns: event.target.checked ? [...kept, column.name] : kept });
@@ -53,7 +53,7 @@ export function columns(app) {
         h("strong", {}, column.name),
         h("select", { "aria-label": `Role of ${column.name}`, onchange: (event) => setRole(column.name, event.target.value) }, ROLES.map((role) => h("option", { value: role, selected: role === column.role }, role))),
         column.name in settings.roles ? h("button", { onclick: () => setRole(column.name, null), title: "Back to the guess" }, "Guess") : ""),
-      h("p", { className: "faint" }, `${column.why}; ${column.done}.`, column.example !== "" ? ` For example: ${String(brief(column.example)).slice(0, 60)}.` : "", column.missing && !column.feature ? ` ${column.missing} missing.` : "", !counted.has(column.name) && column.feature ? " Does not count." : "")))),
+      h("p", { className: "faint" }, `${column.why}; ${column.done}.`, column.example !== "" ? ` For example: ${String(brief(column.example)).slice(0, 60)}.` : "", column.missing && !column.feature ? ` ${column.missing} missing.` : "", !counted.has(column.name) && column.feature ? " Not used." : "")))),
   ];
 }
 
@@ -67,12 +67,12 @@ export function pairs(app) {
     return h("li", { className: broken.has(key) ? "bad" : "" },
       h("span", {}, `${a} ${together ? "with" : "apart from"} ${b}`,
         confidence < 1 ? h("em", { className: "faint" }, ` ${confidence > 0.99 ? "almost certain" : `${Math.round(100 * confidence)}% sure`}`) : "",
-        broken.has(key) ? " — not kept" : "",
+        broken.has(key) ? " — broken" : "",
         cost ? h("em", { className: "faint" }, ` without it: ${cost.saving > 0 ? `${number(cost.saving)} cheaper, ${cost.moved} points move` : "the same"}`) : "",
         note || by ? h("em", { className: "faint" }, ` ${[note, by && `(${by})`].filter(Boolean).join(" ")}`) : ""),
-      h("button", { onclick: () => app.select([i, j]), title: "Show on the picture" }, "Show"),
+      h("button", { onclick: () => app.select([i, j]), title: "Show in the plot" }, "Show"),
       h("button", { onclick: () => app.askText("Note on this pair", note, (text) => again({ note: text, by: app.who })) }, "Note"),
-      confidence === 1 ? h("button", { onclick: () => again({ confidence: 0.9 }), title: "It may then be broken, at a price" }, "Soften") : h("button", { onclick: () => again({ confidence: 1 }) }, "Strict"),
+      confidence === 1 ? h("button", { onclick: () => again({ confidence: 0.9 }), title: "It may then be broken, at a price" }, "Make soft") : h("button", { onclick: () => again({ confidence: 1 }) }, "Make hard"),
       h("button", { onclick: () => app.act({ do: "drop", pairs: [[i, j]] }), "aria-label": `Remove the pair ${a}, ${b}` }, "Remove"));
   });
   const byLabel = new Map();
@@ -81,7 +81,7 @@ export function pairs(app) {
   return [
     h("p", {}, `${state.n_pairs} pairs. `, state.n_pairs ? h("button", { onclick: () => app.askCosts() }, "What does each cost?") : ""),
     h("ul", { className: "pairs" }, rows),
-    state.n_pairs > 500 ? h("p", { className: "faint" }, "Only 500 are listed; all of them count.") : "",
+    state.n_pairs > 500 ? h("p", { className: "faint" }, "The first 500 pairs are listed. All pairs are used.") : "",
     byLabel.size ? [h("h3", {}, "Labels"), h("ul", { className: "pairs" }, [...byLabel].map(([name, own]) => h("li", {}, h("span", {}, `${name}: ${own.length} ${own.length === 1 ? "point" : "points"}`),
       h("button", { onclick: () => app.select(own) }, "Show"), h("button", { onclick: () => app.act({ do: "label", rows: own, name: "" }), "aria-label": `Remove the label ${name}` }, "Remove"))))] : "",
     h("h3", {}, "Paste pairs"), area,
@@ -117,7 +117,7 @@ export function points(app) {
 export function ask(app) {
   const { question } = app;
   const button = (by, text, key) => h("button", { className: "primary", onclick: () => app.suggest(by), title: key }, text);
-  const intro = h("div", {}, h("p", {}, "The question whose answer would help most: two points, or one point and an example of each cluster."), h("div", { className: "ways" }, button("pair", "Same or different?", "S"), button("label", "Which cluster is it in?", "Q")));
+  const intro = h("div", {}, h("p", {}, "The studio asks the question whose answer would help most, about two points, or about one point and an example of each cluster."), h("div", { className: "ways" }, button("pair", "Same or different?", "S"), button("label", "Which cluster is it in?", "Q")));
   const advice = app.advice ? h("p", { className: "faint" }, app.advice) : "";
   if (!question) return [intro, advice];
   if (!question.asked) return [intro, h("p", {}, "No question is left whose answer would change much."), advice];
@@ -138,12 +138,12 @@ export function settings(app) {
     h("input", { type: "range", min: low, max: high, value: given[name] ?? none, "aria-label": `${label}, by a slider`, oninput: (event) => { document.getElementById(name).value = Number(event.target.value) === none ? "" : event.target.value; }, onchange: (event) => app.act({ do: "set", [name]: Number(event.target.value) === none ? null : Number(event.target.value) }) }));
   return [
     h("fieldset", {}, h("legend", {}, "Size of every cluster"), size("size_min", "At least", 0, Math.floor(n / k), 0), size("size_max", "At most", Math.ceil(n / k), n, n),
-      h("p", { className: "faint" }, `With ${k} clusters of ${n} points, the smallest can have at most ${Math.floor(n / k)} and the largest at least ${Math.ceil(n / k)}.`)),
+      h("p", { className: "faint" }, `With ${k} clusters of ${n} points, the lower bound can be at most ${Math.floor(n / k)}, and the upper bound at least ${Math.ceil(n / k)}.`)),
     quotas(app),
     h("fieldset", {}, h("legend", {}, "Distance"),
-      vectors ? "" : h("p", {}, h("label", {}, h("input", { type: "checkbox", checked: given.standardize, id: "standardize", onchange: (event) => app.act({ do: "set", standardize: event.target.checked }) }), " put all columns on one scale")),
-      h("p", {}, h("label", {}, "Which directions count ", h("select", { id: "metric", onchange: (event) => app.act({ do: "set", metric: event.target.value }) },
-        [["euclidean", "all columns equally"], ["diagonal", "a weight for each column, learned from pairs"], ["learned", "directions learned from pairs"], ["auto", "whichever keeps the most held-out pairs"], ["shapes", "find shapes too (guided by pairs, slower)"]].map(([name, text]) => h("option", { value: name, selected: given.metric === name }, text)))))),
+      vectors ? "" : h("p", {}, h("label", {}, h("input", { type: "checkbox", checked: given.standardize, id: "standardize", onchange: (event) => app.act({ do: "set", standardize: event.target.checked }) }), " scale all columns alike")),
+      h("p", {}, h("label", {}, "Directions that count ", h("select", { id: "metric", onchange: (event) => app.act({ do: "set", metric: event.target.value }) },
+        [["euclidean", "all columns equally"], ["diagonal", "a weight for each column, learned from pairs"], ["learned", "directions learned from pairs"], ["auto", "directions learned from pairs, if they help"], ["shapes", "find shapes too (guided by pairs, slower)"]].map(([name, text]) => h("option", { value: name, selected: given.metric === name }, text)))))),
     h("fieldset", {}, h("legend", {}, "You"), h("p", {}, h("label", {}, "Your name, for notes on pairs ", h("input", { type: "text", value: app.who, maxLength: 80, onchange: (event) => { app.who = event.target.value.trim(); } })))),
     h("p", { className: "faint" }, `Saved in ${app.state.folder}`),
   ];
@@ -195,7 +195,7 @@ function quotas(app) {
   const form = h("form", { className: "bar", noValidate: true, onsubmit: add }, field("Column", column), field("value", own), unit, h("span", { className: "size" }, field("at least", low), lows), h("span", { className: "size" }, field("at most", high), highs), h("button", {}, "Add"));
   fill();
   return h("fieldset", {}, h("legend", {}, "Quotas"),
-    h("p", { className: "faint" }, "What every cluster must contain, for example 40 to 60% of its points with gender f. A quota that no clustering can meet is rejected."),
+    h("p", { className: "faint" }, "A quota bounds what every cluster contains. For example, 40 to 60% of its points have the gender f. A quota that no clustering can respect is rejected."),
     h("ul", { className: "pairs" }, list.map((quota, m) => h("li", {}, h("span", {}, words(quota)), h("button", { onclick: () => app.act({ do: "set", quotas: list.filter((_, other) => other !== m) }), "aria-label": `Remove the quota ${words(quota)}` }, "Remove")))),
-    columns.length ? [form, possible] : h("p", { className: "faint" }, "No column has numbers or a few values to count."));
+    columns.length ? [form, possible] : h("p", { className: "faint" }, "No column can have a quota, because none has numbers or few different values."));
 }

@@ -172,7 +172,7 @@ export class Picture {
     this.legend.replaceChildren(...clusters.map((k) => {
       const button = document.createElement("button");
       button.append(mark(k), this.names[k] || String(k));
-      button.title = "Bring forward"; button.setAttribute("aria-label", `Bring ${this.names[k] || `cluster ${k}`} forward`); button.setAttribute("aria-pressed", String(this.forward === k));
+      button.title = "Highlight"; button.setAttribute("aria-label", `Highlight ${this.names[k] || `cluster ${k}`}`); button.setAttribute("aria-pressed", String(this.forward === k));
       button.addEventListener("click", () => this.setForward(k));
       return button;
     }));
