@@ -61,8 +61,8 @@ class Search:
     max_populations: int = whole(
         10,
         "The maximum number of populations, which is 1 (as in the paper) or at least 4. The best\n"
-        "solutions of all populations then form a last one. On large data (10^6 points x features\n"
-        "x clusters), this already happens after five populations with different results.",
+        "solutions of all populations then form a last one. With 10^6 points x features x K, this\n"
+        "already happens if only one of five populations has the best objective.",
         low=1,
     )
     n_agree: int = whole(
