@@ -50,7 +50,7 @@ DOORS = {
     "estimators/soft.py": 1,  # plain k-means, without any knowledge
     "exact/certify.py": 1,
     "exact/parts.py": 1,  # a part of a problem, for a bound
-    "problem/problem.py": 1,
+    "problem.py": 1,
     "queries/active.py": 1,  # may this answer be?
     "studio/conflicts.py": 1,
 }

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from smdeclust.distance import DIAGONAL, FULL, Frame, learn
-from smdeclust.distance.frame import MAX_DIRECTIONS
-from smdeclust.distance.learn import CLUSTERS
+from smdeclust.distance import CLUSTERS, DIAGONAL, FULL, MAX_DIRECTIONS, Frame, learn
 
 
 def naive_scatter(points, labels, weights):

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist, squareform
 
 from smdeclust.plotting import plot_constraint_graph
-from smdeclust.plotting.constraint_graph import _choose_groups, _group_graph
-from smdeclust.plotting.graph_layout import lay_out
+from smdeclust.plotting.constraint_graph import _choose_groups, _group_graph, lay_out
 
 NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 

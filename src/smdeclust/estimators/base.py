@@ -24,13 +24,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from smdeclust.constraints import KINDS, Constraints
 from smdeclust.constraints.given import all_known, check_order, known_of_new
-from smdeclust.estimators.dask import lazy_predict, lazy_transform, least_squares, same_features
 from smdeclust.estimators.parameters import check_number, check_parameters
 from smdeclust.estimators.soft import BrokenPair, SoftPrices, broken_pairs_of
 from smdeclust.estimators.warm import Earlier, digest_of, new_numbers, renumber
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.memetic import State
 from smdeclust.points import is_dask
+from smdeclust.points.dask_blocks import lazy_predict, lazy_transform, least_squares, same_features
 from smdeclust.points.sparse_rows import squares_to
 from smdeclust.points.validation import as_points, as_sparse_points, as_weights
 from smdeclust.problem import Problem

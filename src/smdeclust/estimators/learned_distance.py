@@ -9,8 +9,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.given import all_known
-from smdeclust.distance import DIAGONAL, FULL, Cluster, Frame, Learned, learn
-from smdeclust.distance.learn import CLUSTERS, N_STARTS, is_sparse
+from smdeclust.distance import (
+    CLUSTERS,
+    DIAGONAL,
+    FULL,
+    N_STARTS,
+    Cluster,
+    Frame,
+    Learned,
+    is_sparse,
+    learn,
+)
 from smdeclust.estimators.base import seed_of, validated
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import search_all

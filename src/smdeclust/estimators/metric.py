@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.constraints import Constraints
-from smdeclust.distance.learn import FEW_STARTS, N_STARTS, is_sparse
+from smdeclust.distance import FEW_STARTS, N_STARTS, is_sparse
 from smdeclust.estimators.base import deadline_after, seed_of
 from smdeclust.estimators.learned_distance import LearnedDistance, some_rows
 from smdeclust.estimators.warm import Earlier, digest_of, new_numbers

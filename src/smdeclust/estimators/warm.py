@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 
 from smdeclust.constraints.per_point import class_codes
 from smdeclust.constraints.rows import among
-from smdeclust.distance.learn import is_sparse
+from smdeclust.distance import is_sparse
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points import is_dask
 from smdeclust.points.centers import cluster_means

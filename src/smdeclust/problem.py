@@ -13,9 +13,12 @@ from smdeclust.points.choose import Storage, store
 from smdeclust.points.lanes import filled_up, side_by_side
 from smdeclust.points.stored import Points
 from smdeclust.points.validation import admit, as_weights
+from smdeclust.structure.coloring import Coloring, Verdict, find_coloring
 from smdeclust.structure.graph import PairGraph, SoftPairs
 from smdeclust.structure.quotas import Quota
 from smdeclust.structure.structure import Structure
+
+__all__ = ["Coloring", "Contracted", "Problem", "Solution", "Verdict", "find_coloring"]
 
 
 @dataclass(frozen=True)
