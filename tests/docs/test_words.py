@@ -31,6 +31,28 @@ def test_pages_avoid_words_that_stop_readers(page: Path) -> None:
     assert not found, f"{page.name}: {'; '.join(found)}"
 
 
+# On pages for users, also words that stand for too many things, or have another name elsewhere.
+USERS = [
+    page
+    for page in PAGES
+    if page.name in ("README.md", "index.md", "getting-started.md", "studio.md", "glossary.md")
+    or page.parent.name in ("how-to", "recipes", "gallery", "tutorials", "reference")
+]
+OVERWORKED = re.compile(
+    r"\b(in the shell|terminal|the (tab|option) \*|COP-K\w*Means|PCK-Means|minus the objective"
+    r"|keeps? (all|every|the) (pairs?|constraints?|bounds)|(pairs|constraints) (all )?hold"
+    r"|row numbers?|(?<!--)pictures?)\b"
+)
+
+
+@pytest.mark.parametrize("page", USERS, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_pages_for_users_have_one_word_for_one_thing(page: Path) -> None:
+    """No page has a word of the list."""
+    lines = enumerate(page.read_text(encoding="utf-8").splitlines(), start=1)
+    found = [f"line {n}: {match[0]}" for n, line in lines if (match := OVERWORKED.search(line))]
+    assert not found, f"{page.name}: {'; '.join(found)}"
+
+
 def test_newest_changes_avoid_them_too() -> None:
     """The newest section of the changelog has none of these words."""
     newest = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1]
