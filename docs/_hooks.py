@@ -21,8 +21,6 @@ log = logging.getLogger("mkdocs.hooks.smdeclust")
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "smdeclust"
-# Rooms whose code the algorithm pages talk about.
-SHOWN = ("problem", "assignment", "local_search", "memetic", "exact", "baselines")
 LINK = re.compile(r"\]\(src:([\w/]+\.py)(?:#(\w+))?\)")
 # Tags that make a browser fetch something as soon as the page is opened.
 FETCHED = re.compile(
@@ -38,14 +36,14 @@ ROLE = re.compile(r":(?:meth|func|class|mod):<code>(?:~[\w.]+\.(?=\w+</code>))?"
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add one page a module of the rooms shown."""
-    for room in SHOWN:
-        for path in sorted((PACKAGE / room).rglob("*.py")):
-            text = path.read_text(encoding="utf-8")
-            if path.name == "__init__.py" and text.count("\n") < 3:
-                continue
-            name = path.relative_to(PACKAGE).as_posix()
-            page = File.generated(config, page_of(name), content=source_page(name, text))
+    """Add a page for each module that a page links to."""
+    pages = (ROOT / "docs").rglob("*.md")
+    linked = {module for page in pages for module, _ in LINK.findall(page.read_text("utf-8"))}
+    for name in sorted(linked):
+        path = PACKAGE / name
+        if path.exists():  # (else the link is reported where it stands)
+            content = source_page(name, path.read_text(encoding="utf-8"))
+            page = File.generated(config, page_of(name), content=content)
             page.inclusion = page.inclusion.NOT_IN_NAV
             files.append(page)
     for path in sorted((ROOT / "docs" / "tutorials").glob("*.ipynb")):
