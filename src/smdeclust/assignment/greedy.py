@@ -34,7 +34,7 @@ class GreedyAssignment:
     cost
         The sum of squared distances from the points to their centers.
     violations
-        The number of broken cannot-links. Must-links always hold.
+        The number of broken cannot-links. Must-links are never broken.
     """
 
     labels: np.ndarray
@@ -139,7 +139,7 @@ def _greedy(costs, indptr, indices, labels, removed):
 
 
 def greedy_repair_assignment(problem: Problem, centers: Any) -> GreedyAssignment:
-    """Assign the groups to near centers so that all cannot-links hold, if possible.
+    """Assign the groups to near centers so that all cannot-links are satisfied, if possible.
 
     Parameters
     ----------

@@ -39,9 +39,9 @@ PCCC_PIVOTS = 20_000
 class PCCC(FromCenters, Baseline):
     """PCCC (Baumann and Hochbaum 2024): k-means with exact assignments, for hard and soft pairs.
 
-    Hard pairs always hold. A broken soft pair costs the penalty times its confidence. A start ends
-    at the first iteration that does not lower the objective. Clusters that are empty or contribute
-    little are repositioned.
+    All hard pairs are satisfied. A broken soft pair costs the penalty times its confidence. A start
+    ends at the first iteration that does not lower the objective. Clusters that are empty or
+    contribute little are repositioned.
     """
 
     _attributes = {  # noqa: RUF012

@@ -15,9 +15,9 @@ MOST_ITERATIONS = 50
 class VNSClustering(SoftBaseline):
     """Variable neighborhood search for clustering with pairs (GERAD G-2026-09).
 
-    Must-links always hold, and broken cannot-links cost a penalty. The method moves 1, 2, ...
-    centers of the best solution to random points, and then runs a k-means with the penalty. After
-    an improvement, it moves one center again.
+    Must-links are always satisfied, and broken cannot-links cost a penalty. The method moves 1, 2,
+    ... centers of the best solution to random points, and then runs a k-means with the penalty.
+    After an improvement, it moves one center again.
 
     Only the abstract was available. Our choices: the penalty (more than breaking a pair can save),
     the moves, the local search (that of `PCKMeans`), and when to stop.

@@ -80,7 +80,7 @@ class GuidedClustering(ConstrainedClusterer):
     The points are clustered in several views: as given, with a learned distance, along a graph of
     nearest neighbors, with several centers for each cluster, and with a classifier learned from the
     pairs. Each view gets a weight that depends on how many held-out pairs it satisfies, and
-    :class:`SMDEClust` combines the views. Hard pairs, sizes and quotas always hold.
+    :class:`SMDEClust` combines the views. The result satisfies all hard pairs, sizes and quotas.
 
     Parameters
     ----------

@@ -92,9 +92,9 @@ def check_penalty(name: str, value: Any) -> None:
 class SMDEClust(ConstrainedClusterer):
     """Cluster points with the smallest sum of squares that satisfies all constraints.
 
-    Hard pairs, sizes and quotas always hold. Broken soft pairs add their prices to the sum of
-    squares. The search is the memetic method of Mansueto and Schoen (2024) with a deeper local
-    search: populations of clusterings evolve until several of them end with the same best
+    The result satisfies all hard pairs, sizes and quotas. Broken soft pairs add their prices to the
+    sum of squares. The search is the memetic method of Mansueto and Schoen (2024) with a deeper
+    local search: populations of clusterings evolve until several of them end with the same best
     objective. :meth:`from_paper` has the published settings.
 
     Parameters
