@@ -28,7 +28,7 @@ def exact_claims(factor: float) -> dict[str, bool]:
 
 def test_one_configuration_above_the_best_known_is_a_miss() -> None:
     """The aim is every configuration, so one miss of a thousandth is a miss; rounding is none."""
-    aim = next(text for text in exact_claims(1.0) if text.startswith("The default solver"))
+    aim = next(text for text in exact_claims(1.0) if text.startswith("The default search"))
     assert exact_claims(1.0)[aim]
     assert exact_claims(1.0 + 1e-9)[aim]
     assert not exact_claims(1.001)[aim]

@@ -29,7 +29,7 @@ AXES = {
     "local_searches": "number of local searches",
     "local_iterations": "number of iterations",
 }
-_ORDER = ("exact", "soft", "synthetic", "large", "variants", "violations")
+_ORDER = ("violations", "variants", "synthetic", "large", "exact", "soft")  # as in the paper
 _OPEN = 9  # columns of a table that is not folded
 
 
@@ -116,7 +116,7 @@ def _summary(claims: list[Claim], chapters: Mapping[str, Chapter]) -> str:
         name = title.partition("(")[2].rstrip(")") or title
         body.append((f"[{name}](#{anchor})", claim.topic, claim.verdict))
     return (
-        f"## Summary\n\nThe stored runs can check {len(of_paper)} statements of the paper. Our "
+        f"## Summary\n\nThe stored runs test {len(of_paper)} statements of the paper. Our "
         f"results agree with {count['agrees']} of them, agree in part with "
         f"{count['agrees in part']}, and differ from {count['differs']}. The section of each "
         f"experiment gives the figures and, if we know them, the reasons.\n\n"
@@ -137,7 +137,7 @@ def _chapter(name: str, chapter: Chapter, claims: list[Claim], folder: str) -> l
     for table in chapter.tables:
         link = f"({folder}/{table.name}.csv)"
         if table.name.endswith("_methods") and len(chapter.tables) > 1:
-            parts.append(f"Another table shows the [results of all methods]{link}.")
+            parts.append(f"A CSV file contains the [results of all methods]{link}.")
         elif len(table.rows[0]) <= _OPEN:
             parts += [f"### {table.title}", table.note, to_markdown(table).rstrip()]
         else:
