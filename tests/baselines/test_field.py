@@ -27,7 +27,7 @@ from smdeclust.baselines.dils import penalty
 from smdeclust.baselines.hg_means import Individual, tournament
 from smdeclust.baselines.kempe_swap import swap_chains
 from smdeclust.baselines.nonsmooth import penalized
-from smdeclust.memetic.mutation import RelocationMutation, exact_reassign
+from smdeclust.memetic.operators import RelocationMutation, exact_reassign
 from smdeclust.problem import Problem
 
 NONE = np.empty((0, 2), dtype=np.int64)

@@ -22,7 +22,7 @@ from smdeclust.baselines.soft_hg_moves import (
     pick_up,
     put_down,
 )
-from smdeclust.memetic.stopping import max_generations
+from smdeclust.memetic.rules import max_generations
 from smdeclust.problem import Problem, Solution
 
 NONE = np.empty((0, 2), dtype=np.int64)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from smdeclust.memetic import evolve, stopping
+from smdeclust.memetic import evolve, rules
 from smdeclust.memetic.population import State, pick_parents
-from smdeclust.memetic.replacement import Replacement
+from smdeclust.memetic.rules import Replacement
 from tests.memetic.stubs import number, stub_operators
 
 RNG = np.random.default_rng
@@ -15,7 +15,7 @@ RNG = np.random.default_rng
 
 def test_first_population_and_generations():
     """P local searches make the first population, P more each generation."""
-    state = evolve(stub_operators(), 6, Replacement(), stopping.max_generations(3), RNG(0))
+    state = evolve(stub_operators(), 6, Replacement(), rules.max_generations(3), RNG(0))
     assert state.generation == 3
     assert state.n_local_searches == 6 + 3 * 6
     assert state.n_local_iterations == 2 * state.n_local_searches
@@ -26,31 +26,31 @@ def test_first_population_and_generations():
 def test_improving_offspring_replace_their_targets_at_once():
     """Within a generation, later targets already see earlier offspring: values fall faster than
     once a generation."""
-    state = evolve(stub_operators([8.0] * 5), 5, Replacement(), stopping.max_generations(1), RNG(0))
+    state = evolve(stub_operators([8.0] * 5), 5, Replacement(), rules.max_generations(1), RNG(0))
     assert max(s.objective for s in state.population) <= 4.0
     assert state.best.objective < 4.0  # half of a half was made in the same generation
 
 
 def test_best_is_the_least_ever_seen():
     """The best solution survives, and the counter starts over whenever it improves."""
-    state = evolve(stub_operators(), 4, Replacement(), stopping.max_generations(5), RNG(1))
+    state = evolve(stub_operators(), 4, Replacement(), rules.max_generations(5), RNG(1))
     assert state.best.objective == min(s.objective for s in state.population)
     worse = stub_operators([1.0] * 4, crossover=lambda a, b, c, rng: a.centers + 1)
-    state = evolve(worse, 4, Replacement(), stopping.no_improvement(7), RNG(0))
+    state = evolve(worse, 4, Replacement(), rules.no_improvement(7), RNG(0))
     assert (state.best.objective, state.stop_reason) == (1.0, "no_improvement")
     assert state.n_without_improvement == 8  # asked between generations of four
 
 
 def test_collapse_is_seen_before_the_first_generation():
     """A population that starts equal makes no offspring."""
-    state = evolve(stub_operators([3.0] * 4), 4, Replacement(), stopping.collapse(1e-4), RNG(0))
+    state = evolve(stub_operators([3.0] * 4), 4, Replacement(), rules.collapse(1e-4), RNG(0))
     assert (state.generation, state.n_local_searches) == (0, 4)
     assert state.stop_reason == "collapse"
 
 
 def test_max_time_ends_within_the_first_population():
     """With no time there is one solution, and it is the best."""
-    state = evolve(stub_operators(), 9, Replacement(), stopping.past(0.0), RNG(0))
+    state = evolve(stub_operators(), 9, Replacement(), rules.past(0.0), RNG(0))
     assert len(state.population) == 1
     assert state.best is state.population[0]
     assert len(state.history.arrays()["best"]) == 1
@@ -66,7 +66,7 @@ def test_mutation_gets_the_generation_and_history_one_record_each():
 
     calls = []
     operators = stub_operators(mutate=mutate)
-    stop = stopping.max_generations(3)
+    stop = rules.max_generations(3)
     state = evolve(operators, 4, Replacement(), stop, RNG(0), lambda s: calls.append(s))
     assert seen == [0] * 4 + [1] * 4 + [2] * 4
     assert len(calls) == state.n_local_searches

@@ -130,7 +130,7 @@ def test_large_data_make_few_local_searches(monkeypatch):
 def test_very_many_clusters(monkeypatch):
     """With very many clusters starts are spread, trials may fail more often, and there are fewer
     searches: every entity is found, and pairs hold."""
-    for module in ("estimators.smdeclust", "memetic.jumping", "memetic.crossover"):
+    for module in ("estimators.smdeclust", "memetic.jumping", "memetic.operators"):
         monkeypatch.setattr(f"smdeclust.{module}.VERY_MANY", 20)
     monkeypatch.setattr("smdeclust.estimators.smdeclust.SEARCHES_TIMES_SIZE", 1.0)
     rng = np.random.default_rng(0)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from smdeclust import InvalidInputError
-from smdeclust.memetic import Islands, evolve_islands, islands, stopping
-from smdeclust.memetic.replacement import Replacement
+from smdeclust.memetic import Islands, evolve_islands, islands, rules
+from smdeclust.memetic.rules import Replacement
 from tests.memetic.stubs import number, stub_operators
 
 RNG = np.random.default_rng
-STOP = stopping.any_of(stopping.collapse(1e-9), stopping.no_improvement(4))
+STOP = rules.any_of(rules.collapse(1e-9), rules.no_improvement(4))
 
 
 def populations_of(*values):
@@ -93,14 +93,14 @@ def test_max_time_ends_the_whole_run_with_the_best_so_far():
     def out_of_time(state):
         return "max_time" if next(calls) > 20 else None
 
-    stop = stopping.any_of(out_of_time, STOP)
+    stop = rules.any_of(out_of_time, STOP)
     state = run(Islands(8, 8), populations_of(1.0, 2.0, 3.0, 4.0, 5.0, 6.0), stop)
     assert (state.best.objective, state.stop_reason) == (1.0, "max_time")
 
 
 def test_history_goes_on_through_populations():
     """Generations and evaluations increase, best is that of the run, the clock is one."""
-    stop = stopping.max_generations(2)
+    stop = rules.max_generations(2)
     state = evolve_islands(Islands(4, 9), stub_operators(), 4, Replacement(), stop, RNG(0))
     history = state.history.arrays()
     assert history["generation"].tolist() == list(range(15))  # (1 + 2) in each of 4 + 1
@@ -115,7 +115,7 @@ def test_every_generation_is_reported_once():
     """Also those of the uniting population, which has 5 solutions where the others have 4."""
     seen = []
     evolve_islands(
-        Islands(5, 9), stub_operators(), 4, Replacement(), stopping.max_generations(2), RNG(0),
+        Islands(5, 9), stub_operators(), 4, Replacement(), rules.max_generations(2), RNG(0),
         on_generation=lambda s: seen.append((s.island, s.generation, s.n_local_searches)),
     )  # fmt: skip
     sizes = [4] * 5 + [5]
@@ -135,7 +135,7 @@ def test_same_seed_same_run():
     """All randomness comes from the one generator."""
     one, two = (
         evolve_islands(
-            Islands(5, 2), stub_operators(), 4, Replacement(), stopping.max_generations(2), RNG(3)
+            Islands(5, 2), stub_operators(), 4, Replacement(), rules.max_generations(2), RNG(3)
         )
         for _ in range(2)
     )

@@ -10,15 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from smdeclust import Problem
-from smdeclust.memetic import crossover
-from smdeclust.memetic.crossover import DifferentialCrossover, match
-from smdeclust.memetic.initialization import random_points, spread_points
-from smdeclust.memetic.mutation import (
+from smdeclust.memetic import operators
+from smdeclust.memetic.operators import (
+    DifferentialCrossover,
     RelocationMutation,
     exact_reassign,
     greedy_reassign,
+    match,
     no_mutation,
     paper_rate,
+    random_points,
+    spread_points,
 )
 from smdeclust.points.stored import spin
 from smdeclust.problem import Solution
@@ -43,7 +45,7 @@ def test_matching_is_the_cheapest_order(seed, n_clusters, n_features):
 
 def test_very_many_centers_are_matched_by_mutual_neighbors_first(monkeypatch):
     """Every center is used once; those that have hardly moved find their place, others the rest."""
-    monkeypatch.setattr(crossover, "VERY_MANY", 10)
+    monkeypatch.setattr(operators, "VERY_MANY", 10)
     rng = RNG(0)
     onto = 10 * rng.normal(size=(30, 3))
     order = rng.permutation(30)
@@ -63,7 +65,7 @@ def test_near_parents_are_crossed_as_the_formula_says_to_the_last_bit(seed, n_cl
     near = [(base + 0.2 * rng.normal(size=base.shape))[rng.permutation(len(base))] for _ in "12"]
     child = np.empty(base.shape)
     places = [((centers[:, None] - base) ** 2).sum(axis=2).argmin(axis=1) for centers in near]
-    found = crossover.cross_near(*near, base, 0.6, child)
+    found = operators.cross_near(*near, base, 0.6, child)
     assert found == all(len(set(place)) == len(base) for place in places)
     if found:
         first, second = (match(centers, base) for centers in near)

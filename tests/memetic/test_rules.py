@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from smdeclust.memetic import stopping
+from smdeclust.memetic import rules
 from smdeclust.memetic.population import State
-from smdeclust.memetic.replacement import Replacement
+from smdeclust.memetic.rules import Replacement
 from tests.memetic.stubs import number
 
 
@@ -52,12 +52,12 @@ def test_new_best_resets_the_counter_and_a_worse_one_changes_nothing():
 
 def test_a_population_in_which_nothing_changes_ends():
     """Offspring that take no place, or gain next to nothing, are counted; others start anew."""
-    state, rule = made_state(1.0, 5.0), stopping.no_improvement(9, idle=2)
+    state, rule = made_state(1.0, 5.0), rules.no_improvement(9, idle=2)
     Replacement(1e-10, relative=True)(state, 1, number(5.0 - 1e-7))
     Replacement(1e-10, relative=True)(state, 0, number(3.0))
     assert state.n_without_change == 2
     assert rule(state) == "no_improvement"
-    assert stopping.no_improvement(9)(state) is None
+    assert rules.no_improvement(9)(state) is None
     Replacement(1e-10, relative=True)(state, 1, number(2.0))
     assert (state.n_without_change, state.n_without_improvement, rule(state)) == (0, 3, None)
 
@@ -71,16 +71,16 @@ def test_what_no_clustering_changes_hides_no_gain():
 
 def test_collapse_absolute_and_relative():
     """The sum over pairs is compared with tol, or with tol times the best objective."""
-    assert stopping.collapse(1e-4)(made_state(1.0, 1.0 + 1e-5)) == "collapse"
-    assert stopping.collapse(1e-4)(made_state(1.0, 1.001)) is None
+    assert rules.collapse(1e-4)(made_state(1.0, 1.0 + 1e-5)) == "collapse"
+    assert rules.collapse(1e-4)(made_state(1.0, 1.001)) is None
     large = made_state(1e6, 1e6 + 1e-3)
-    assert stopping.collapse(1e-4)(large) is None
-    assert stopping.collapse(1e-6, relative=True)(large) == "collapse"
-    assert stopping.collapse(1e-4)(made_state(0.0, 0.0)) == "collapse"
+    assert rules.collapse(1e-4)(large) is None
+    assert rules.collapse(1e-6, relative=True)(large) == "collapse"
+    assert rules.collapse(1e-4)(made_state(0.0, 0.0)) == "collapse"
 
 
 @pytest.mark.parametrize(
-    "rule", [stopping.collapse(1.0), stopping.no_improvement(1), stopping.max_generations(0)]
+    "rule", [rules.collapse(1.0), rules.no_improvement(1), rules.max_generations(0)]
 )
 def test_rules_asked_between_generations(rule):
     """Within a generation, or before the first population is complete, they are silent."""
@@ -93,13 +93,13 @@ def test_rules_asked_between_generations(rule):
 def test_any_of_gives_the_first_reason():
     """Missing rules are skipped."""
     state = made_state(1.0, 1.0, generation=5)
-    rule = stopping.any_of(None, stopping.max_generations(9), stopping.collapse(1e-4))
+    rule = rules.any_of(None, rules.max_generations(9), rules.collapse(1e-4))
     assert rule(state) == "collapse"
-    assert stopping.any_of()(state) is None
+    assert rules.any_of()(state) is None
 
 
 def test_max_time_is_asked_always():
     """The clock is the run's, also within a generation."""
     state = made_state(1.0, mid_generation=True)
-    assert stopping.past(0.0)(state) == "max_time"
-    assert stopping.past(np.inf)(state) is None
+    assert rules.past(0.0)(state) == "max_time"
+    assert rules.past(np.inf)(state) is None

@@ -10,9 +10,8 @@ from smdeclust.baselines.pieces import breed
 from smdeclust.estimators.parameters import anything, documented, whole
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import local_search
-from smdeclust.memetic import State, stopping
-from smdeclust.memetic.crossover import exchange
-from smdeclust.memetic.mutation import RelocationMutation, exact_reassign
+from smdeclust.memetic import State, rules
+from smdeclust.memetic.operators import RelocationMutation, exact_reassign, exchange
 from smdeclust.problem import Solution
 
 # The mixing weight of an offspring differs from the mean of its parents' by at most this.
@@ -82,7 +81,7 @@ class HGMeans(SoftBaseline):
             lambda: search(initialize(rng), rng.random()),
             offspring,
             (largest, self.population_size, largest),
-            stopping.any_of(stopping.past(task.deadline), enough),
+            rules.any_of(rules.past(task.deadline), enough),
             least_gain=1e-10,
             on_child=self.callback,
         )

@@ -12,7 +12,7 @@ from smdeclust.local_search.kempe import squared_distance
 from smdeclust.local_search.limits import is_past
 from smdeclust.local_search.lloyd import LEAST_FALL
 from smdeclust.memetic import State
-from smdeclust.memetic.stopping import StoppingRule
+from smdeclust.memetic.rules import StoppingRule
 from smdeclust.points.distances import nearest_centers
 from smdeclust.problem import Solution
 from smdeclust.structure.graph import PairGraph

@@ -20,8 +20,8 @@ from smdeclust.baselines.soft_hg_moves import (
 from smdeclust.estimators.parameters import anything, current, documented, former, number, whole
 from smdeclust.estimators.smdeclust import log_generation
 from smdeclust.local_search import local_search
-from smdeclust.memetic import State, stopping
-from smdeclust.memetic.crossover import exchange
+from smdeclust.memetic import State, rules
+from smdeclust.memetic.operators import exchange
 from smdeclust.problem import Problem, Solution
 
 # k-means of the first population ends here at the latest.
@@ -79,10 +79,10 @@ class SoftHGMeans(UnweightedBaseline):
         confidence = current(self, "confidence")
         model = Model.build(problem, together, apart, confidence, self.variance_floor)
         patience = self.max_no_improvement
-        stop = stopping.any_of(
-            stopping.past(deadline),
-            stopping.no_improvement(patience) if patience is not None else None,
-            stopping.max_generations(self.max_generations),
+        stop = rules.any_of(
+            rules.past(deadline),
+            rules.no_improvement(patience) if patience is not None else None,
+            rules.max_generations(self.max_generations),
         )
         state = self._evolve(problem, model, stop, self._generator())
         assert state.best is not None
@@ -90,7 +90,7 @@ class SoftHGMeans(UnweightedBaseline):
         return self._record_search(state)
 
     def _evolve(
-        self, problem: Problem, model: Model, stop: stopping.StoppingRule, rng: np.random.Generator
+        self, problem: Problem, model: Model, stop: rules.StoppingRule, rng: np.random.Generator
     ) -> State:
         """Cross two parents' centers, move one center, descend, survive; return the final state."""
         initialize, n = spread_groups(problem), self.population_size

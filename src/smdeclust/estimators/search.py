@@ -17,7 +17,7 @@ from smdeclust.estimators.parameters import (
 )
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.memetic import Islands
-from smdeclust.memetic.mutation import REASSIGN
+from smdeclust.memetic.operators import REASSIGN
 
 
 def _check_factor(name: str, value: Any) -> None:

@@ -30,9 +30,7 @@ from smdeclust.estimators.soft import SoftPrices, prices_of_bounds
 from smdeclust.estimators.warm import CUT_OFF, Earlier, FittedOn, as_earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import PROOF_PIVOTS, Limits, Searches, can_go_deep, prove
-from smdeclust.memetic import Islands, Operators, State, evolve_islands, stopping
-from smdeclust.memetic.crossover import DifferentialCrossover
-from smdeclust.memetic.initialization import random_points, spread_points, start_near
+from smdeclust.memetic import Islands, Operators, State, evolve_islands, rules
 from smdeclust.memetic.jumping import (
     FEW_CLUSTERS,
     VERY_MANY,
@@ -40,9 +38,16 @@ from smdeclust.memetic.jumping import (
     ground_to_jump_on,
     jumping_kinds,
 )
-from smdeclust.memetic.mutation import REASSIGN, RelocationMutation, no_mutation
+from smdeclust.memetic.operators import (
+    REASSIGN,
+    DifferentialCrossover,
+    RelocationMutation,
+    no_mutation,
+    random_points,
+    spread_points,
+    start_near,
+)
 from smdeclust.memetic.population import SAME
-from smdeclust.memetic.replacement import Replacement
 from smdeclust.points import is_dask
 from smdeclust.problem import Problem, Solution
 
@@ -375,9 +380,9 @@ class SMDEClust(ConstrainedClusterer):
             if earlier.settled:  # they begin where several have agreed, so two are enough
                 n_agree = min(n_agree, 2)
         max_apart = search.max_populations if problem.size < LARGE else APART
-        replacement = Replacement()
+        replacement = rules.Replacement()
         if search.relative:
-            replacement = Replacement(1e-10, relative=True, constant=problem.constant)
+            replacement = rules.Replacement(1e-10, relative=True, constant=problem.constant)
         state = evolve_islands(
             Islands(search.max_populations, n_agree, earlier is None, max_apart),
             kinds,
@@ -419,19 +424,19 @@ class SMDEClust(ConstrainedClusterer):
             search_all=search.all if given.replacement == "generation" else None,
         )
 
-    def _stopping_rule(self, problem: Problem, deadline: float | None) -> stopping.StoppingRule:
+    def _stopping_rule(self, problem: Problem, deadline: float | None) -> rules.StoppingRule:
         given, searches = self._search, self._search.max_local_searches
         limit = given.max_generations
         idle = given.max_no_improvement / 10 if given.relative else math.inf
         if searches == "auto":
             least = LEAST_SEARCHES * min(1.0, VERY_MANY / problem.n_clusters)
             searches = max(1, int(max(least, SEARCHES_TIMES_SIZE / problem.size)))
-        return stopping.any_of(
-            stopping.max_local_searches(int(searches)) if searches is not None else None,
-            stopping.past(deadline),
-            stopping.collapse(given.tol, given.relative),
-            stopping.no_improvement(given.max_no_improvement, idle),
-            stopping.max_generations(limit) if limit is not None else None,
+        return rules.any_of(
+            rules.max_local_searches(int(searches)) if searches is not None else None,
+            rules.past(deadline),
+            rules.collapse(given.tol, given.relative),
+            rules.no_improvement(given.max_no_improvement, idle),
+            rules.max_generations(limit) if limit is not None else None,
         )
 
     def __sklearn_tags__(self) -> Any:

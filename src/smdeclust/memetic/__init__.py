@@ -1,4 +1,4 @@
-"""S-MDEClust: Algorithm 1 in `algorithm`, its operators one per file, several runs in `islands`."""
+"""S-MDEClust: Algorithm 1 in `algorithm`, its steps in `operators` and `rules`; runs: `islands`."""
 
 from smdeclust.memetic.algorithm import Operators, evolve
 from smdeclust.memetic.islands import Islands, evolve_islands

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from smdeclust.memetic.population import State, pick_parents
-from smdeclust.memetic.replacement import Replacement
-from smdeclust.memetic.stopping import StoppingRule
+from smdeclust.memetic.rules import Replacement, StoppingRule
 from smdeclust.problem import Solution
 
 # number of solutions, rng -> start centers of each

@@ -15,8 +15,7 @@ import numpy as np
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.memetic.algorithm import Operators, evolve
 from smdeclust.memetic.population import SAME, Elite, State
-from smdeclust.memetic.replacement import Replacement
-from smdeclust.memetic.stopping import StoppingRule, any_of, reached
+from smdeclust.memetic.rules import Replacement, StoppingRule, any_of, reached
 from smdeclust.problem import Solution
 
 # What ends one population but not the run: another one may do better.

@@ -17,7 +17,7 @@ import numpy as np
 from smdeclust.local_search.jumps import LOCAL_ITERATIONS, NEAR, jump_descent
 from smdeclust.local_search.limits import is_past
 from smdeclust.memetic.algorithm import Operators
-from smdeclust.memetic.crossover import exchange
+from smdeclust.memetic.operators import exchange
 from smdeclust.problem import Contracted, Problem, Solution
 from smdeclust.structure.graph import PairGraph
 
