@@ -61,7 +61,7 @@ class InfeasibleConstraintsError(SMDEClustError, ValueError):
         self.details = details or {}
 
     def by_id(self, ids: Any) -> InfeasibleConstraintsError:
-        """The same with the ids of rows in place of their numbers, where it names any."""
+        """Return the same error with ids instead of row positions."""
         if ids is None or not callable(self._sentence):
             return self
         named = (self.details[name] for name in ("path", "pair", "rows") if name in self.details)

@@ -126,7 +126,7 @@ class Problem(Structure):
 
     @classmethod
     def of(cls, known: Structure, X: Any, storage: str | Storage | None = None) -> Problem:
-        """What is known of these points, row by row; `X` is taken as valid."""
+        """Return a problem with the same constraints for the points `X`, which must be valid."""
         values = {name: getattr(known, name) for name in _KNOWN}
         return cls(points=store(X, known.coupling, known.sample_weight, storage), **values)
 

@@ -116,7 +116,7 @@ class Bounds:
         )
 
     def of_groups(self, groups: Any, filled: np.ndarray | None = None) -> Bounds:
-        """The same bounds for some of the groups; `filled` is what the others already take."""
+        """Return the bounds for some of the groups. `filled` contains the sums of the others."""
         filled = self.filled if filled is None else filled
         return replace(self, counts=self.counts[:, groups], filled=filled, packing=None)
 
@@ -153,21 +153,21 @@ class Bounds:
         return np.where(self.high < most, np.inf, 0.0)
 
     def admit(self, prices: np.ndarray) -> np.ndarray:
-        """These prices without those that cannot be optimal."""
+        """Return the prices without those that cannot be optimal."""
         return np.clip(prices, self.least_prices, self.largest_prices)
 
     def priced(self, costs: np.ndarray, prices: np.ndarray) -> np.ndarray:
-        """(G, K) costs plus the prices of what the groups count."""
+        """Return the (G, K) costs plus the prices of the groups."""
         return np.asarray(costs + self.counts.T @ prices)
 
     def charge(self, prices: np.ndarray) -> float:
-        """What to subtract from the priced cost to get a lower bound on the cost."""
+        """Return what to subtract from the priced cost to get a lower bound on the cost."""
         at = prices != 0
         bound = np.where(prices > 0, self.high, self.low) - self.filled
         return float(prices[at] @ bound[at])
 
     def implied(self, held: np.ndarray, prices: np.ndarray) -> np.ndarray:
-        """(B, K) sums that these prices imply: at a bound if there is a price."""
+        """Return the (B, K) sums that these prices imply. A sum with a price is at its bound."""
         inside = np.clip(held, self.low, self.high)
         return np.where(prices > 0, self.high, np.where(prices < 0, self.low, inside))
 
@@ -186,7 +186,7 @@ class Bounds:
     # ------------------------------------------------------- which cluster takes which bounds
 
     def ordered(self, order: np.ndarray) -> Bounds:
-        """The same, with the bounds at ``order[k]`` fixed for cluster k."""
+        """Return the bounds with ``order[k]`` fixed for cluster k."""
         if not self.any_order:
             return self
         packing = None if self.packing is None else np.argsort(order)[self.packing]
@@ -194,7 +194,7 @@ class Bounds:
         return replace(self, low=low, high=high, any_order=False, packing=packing)
 
     def match(self, held: np.ndarray) -> np.ndarray:
-        """(K,) which bounds each cluster gets so that sums are off by as little as possible."""
+        """Return which bounds each cluster gets so that sums violate them as little as possible."""
         if not self.any_order:
             return np.arange(self.low.shape[1])
         low, high, held = self.low[:, None], self.high[:, None], held[:, :, None]

@@ -37,20 +37,20 @@ class Seen:
 
 
 class View(Protocol):
-    """One way of seeing points."""
+    """A way of clustering the points, for `GuidedClustering`."""
 
     @property
     def name(self) -> str:
-        """How results refer to it."""
+        """The name of the view in results."""
 
     def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
-        """Do what depends on no knowledge, once; nothing, unless a view says what."""
+        """Do what does not depend on constraints. This method is called once, and may do nothing."""
 
     def see(self, scene: Scene) -> Seen:
-        """Cluster the points under the knowledge of the scene."""
+        """Cluster the points under the constraints of the scene."""
 
     def place(self, seen: Seen, X: np.ndarray) -> Seen:
-        """Place new points among what was seen: their labels and coordinates."""
+        """Assign new points: return their labels and coordinates."""
 
 
 class Clock:
