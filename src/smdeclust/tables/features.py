@@ -102,7 +102,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def fit_transform(
         self, X: Any, y: Any = None, *, only: Sequence[str] | None = None
     ) -> np.ndarray:
-        """Fit the model, and return the coordinates of the same table. The arguments are those of `fit`."""
+        """Fit with the arguments of `fit`, and return the coordinates of the same table."""
         del y
         with frugal():
             return self._filled(self._fit(X, only), X)

@@ -44,7 +44,7 @@ class View(Protocol):
         """The name of the view in results."""
 
     def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
-        """Do what does not depend on constraints. This method is called once, and may do nothing."""
+        """Do what does not depend on constraints. It is called once, and may do nothing."""
 
     def see(self, scene: Scene) -> Seen:
         """Cluster the points under the constraints of the scene."""
