@@ -108,8 +108,8 @@ class SMDEClust(ConstrainedClusterer):
         The number of clusters, K.
     search
         How long to search: ``"standard"``, ``"quick"`` (about as long as k-means with ten starts),
-        ``"paper"`` (the published settings), or a :class:`Search`. Parameters with the names of its
-        fields are deprecated.
+        ``"paper"`` (the published settings), or a :class:`Search`. Parameters that are also fields
+        of :class:`Search` are deprecated.
     size_min, size_max
         The smallest and largest size of a cluster: one number for all clusters, or K numbers. With
         K numbers, the search decides which cluster gets which bound. ``None`` means no bound.
@@ -134,7 +134,8 @@ class SMDEClust(ConstrainedClusterer):
     warm_start
         Whether ``fit`` starts from the result of the last ``fit``, if the numbers of clusters and
         features are the same. The search is shorter, and clusters keep their numbers. If the last
-        fit was complete, only pairs were added, and its result satisfies them, it is returned.
+        fit was complete, only pairs were added, and its result satisfies them, that result is
+        returned.
     init
         An earlier clustering to start from in the same way: (N,) labels (-1 where unknown), (K, d)
         centers, or a fitted model. With `warm_start`, the last ``fit`` takes precedence.
