@@ -11,17 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from smdeclust.datasets import originals
-from smdeclust.datasets.catalog import (
-    Dataset,
-    DatasetInfo,
-    digest_classes,
-    digest_pairs,
-    digest_points,
-    find_dataset,
-    known_digests,
-    set3_name,
-)
+from smdeclust.datasets import catalog, originals
 from smdeclust.datasets.generate import make_constraints, make_synthetic
 from smdeclust.datasets.storage import Remote, discard, fetch, local_file, not_found
 from smdeclust.exceptions import DataNotFoundError, InvalidInputError
@@ -51,41 +41,41 @@ class _Source(NamedTuple):
     parse: Callable[[list[Path], str], Arrays]
 
 
-def load_set1(name: str) -> Dataset:
+def load_set1(name: str) -> catalog.Dataset:
     """Load a data set of set 1, such as iris, wine, connectionist, seeds or glass.
 
     The values are as published: glass is scaled to [-1, 1], and time series are standardized. The
     classes come from the file ``<name>.labels.txt`` in the local folder. If the data are neither in
     ``SMDECLUST_DATA`` nor can be downloaded, the error is a `DataNotFoundError`.
     """
-    return _load(find_dataset(name, 1))
+    return _load(catalog.find_dataset(name, 1))
 
 
-def load_set2(name: str) -> Dataset:
+def load_set2(name: str) -> catalog.Dataset:
     """Load a data set of set 2: banana, letter, shuttle, cifar10 or mnist.
 
     All columns are standardized, as in the paper. If the data are neither in ``SMDECLUST_DATA`` nor
     can be downloaded, the error is a `DataNotFoundError`.
     """
-    raw = _load(find_dataset(name, 2))
-    return Dataset(name, standardize(raw.X), raw.y, raw.n_clusters, raw.source)
+    raw = _load(catalog.find_dataset(name, 2))
+    return catalog.Dataset(name, standardize(raw.X), raw.y, raw.n_clusters, raw.source)
 
 
-def load_set3(n: int, k: int) -> Dataset:
+def load_set3(n: int, k: int) -> catalog.Dataset:
     """Load the data set of set 3 with ``n`` points and ``k`` clusters.
 
     If it is not in the local folder, ``make_synthetic`` generates it. If the result differs from
     the published data on your machine, the data are downloaded.
     """
-    info = find_dataset(set3_name(n, k), 3)
+    info = catalog.find_dataset(catalog.set3_name(n, k), 3)
     if local_points(info) is None:
         made = make_synthetic(n, k)
-        if digest_points(made.X) == known_digests()[f"{info.name}/X"]:
+        if catalog.digest_points(made.X) == catalog.known_digests()[f"{info.name}/X"]:
             return made
     return _load(info)
 
 
-def load_constraints(dataset: str | Dataset, configuration: str | int) -> Constraints:
+def load_constraints(dataset: str | catalog.Dataset, configuration: str | int) -> Constraints:
     """Load the pairs of one configuration.
 
     Parameters
@@ -96,7 +86,7 @@ def load_constraints(dataset: str | Dataset, configuration: str | int) -> Constr
         The name of the configuration: ``ml_A_cl_B_s`` for set 1, or the number of pairs for the
         other sets. ``list_datasets`` lists all names.
     """
-    info = find_dataset(dataset.name if isinstance(dataset, Dataset) else dataset)
+    info = catalog.find_dataset(dataset.name if isinstance(dataset, catalog.Dataset) else dataset)
     name, wanted = info.name, str(configuration)
     if wanted not in info.configurations:
         raise InvalidInputError(
@@ -108,7 +98,7 @@ def load_constraints(dataset: str | Dataset, configuration: str | int) -> Constr
     path = local_file(file)
     if path is not None:
         found = read_constraints(path, format=format, n_points=info.n_points)
-        _warn_unless_equal(digest_pairs(found), key, str(path))
+        _warn_unless_equal(catalog.digest_pairs(found), key, str(path))
         return found
     if name == "cifar10" or info.set == 3:
         # Those of cifar10 are published nowhere; they follow from the classes by the same rule.
@@ -116,7 +106,7 @@ def load_constraints(dataset: str | Dataset, configuration: str | int) -> Constr
         y = (make_synthetic(info.n_points, info.n_clusters) if is_made else _load(info)).y
         assert y is not None
         made = make_constraints(y, int(wanted))
-        if not is_made or digest_pairs(made) == known_digests()[key]:
+        if not is_made or catalog.digest_pairs(made) == catalog.known_digests()[key]:
             return made
     remote = Remote("pc-sos-sdp", f"constraints/{name}/{wanted}.txt")
     if info.set > 1:
@@ -124,7 +114,7 @@ def load_constraints(dataset: str | Dataset, configuration: str | int) -> Constr
         remote = Remote("s_mdeclust", f"constraint_sets/{stem}_constraints_{wanted}.json")
     try:
         found = read_constraints(fetch(remote), format=format, n_points=info.n_points)
-        if digest_pairs(found) != known_digests()[key]:
+        if catalog.digest_pairs(found) != catalog.known_digests()[key]:
             raise InvalidInputError(f"{remote.url} does not hold the published pairs.")
         return found
     except (DataNotFoundError, InvalidInputError) as error:
@@ -152,11 +142,11 @@ _ENDS = {1: ("txt", "npy", "npz"), 2: ("npz",), 3: ()}
 _AS_PUBLISHED = {"gene": "data.csv", "cifar10": "test_batch.png"}
 
 
-def _folder(info: DatasetInfo) -> str:
+def _folder(info: catalog.DatasetInfo) -> str:
     return f"set{info.set}/{info.name}"
 
 
-def _files(info: DatasetInfo) -> list[str]:
+def _files(info: catalog.DatasetInfo) -> list[str]:
     """Names that the points may have in a local folder, the usual one first."""
     names = [f"{info.name}.{end}" for end in _ENDS[info.set]]
     if info.set == 3 or info.name in _AS_PUBLISHED:
@@ -164,17 +154,17 @@ def _files(info: DatasetInfo) -> list[str]:
     return [f"{_folder(info)}/{name}" for name in names]
 
 
-def local_points(info: DatasetInfo) -> Path | None:
+def local_points(info: catalog.DatasetInfo) -> Path | None:
     """The file of the points in the local folder, where there is one."""
     return local_file(*_files(info))
 
 
-def is_local(info: DatasetInfo) -> bool:
+def is_local(info: catalog.DatasetInfo) -> bool:
     """Whether points and constraints are in the local folder."""
     return local_points(info) is not None and local_file(f"{_folder(info)}/constraints") is not None
 
 
-def _load(info: DatasetInfo) -> Dataset:
+def _load(info: catalog.DatasetInfo) -> catalog.Dataset:
     """Points as published, from the local folder or an original place, and what classes there are.
 
     One source is tried after the other; what is downloaded must be the published data.
@@ -206,7 +196,7 @@ def _load(info: DatasetInfo) -> Dataset:
     raise not_found(f"The data set {info.name}", _files(info)[0], every, reasons)
 
 
-def _read(info: DatasetInfo, path: Path) -> Arrays:
+def _read(info: catalog.DatasetInfo, path: Path) -> Arrays:
     """Points and classes of a file in the local folder, or of a table that was downloaded."""
     if info.name == "gene" and path.name == "data.csv":
         return originals.parse_gene_csv(read_bytes(path), path), None
@@ -224,7 +214,7 @@ def _read(info: DatasetInfo, path: Path) -> Arrays:
     return table.X, y if y.dtype.kind == "i" else np.unique(y, return_inverse=True)[1]
 
 
-def _sources(info: DatasetInfo) -> list[_Source]:
+def _sources(info: catalog.DatasetInfo) -> list[_Source]:
     """The original places of a data set, the first one first."""
     name = info.name
 
@@ -266,8 +256,12 @@ def _sources(info: DatasetInfo) -> list[_Source]:
 
 
 def _checked(
-    info: DatasetInfo, X: NDArray[Any], y: NDArray[np.int64] | None, source: str, local: bool
-) -> Dataset:
+    info: catalog.DatasetInfo,
+    X: NDArray[Any],
+    y: NDArray[np.int64] | None,
+    source: str,
+    local: bool,
+) -> catalog.Dataset:
     """Compare with the published data: a local copy may differ with a warning, a download not."""
     if X.shape != (info.n_points, info.n_features):
         raise InvalidInputError(
@@ -276,19 +270,19 @@ def _checked(
         )
     if y is not None and len(y) != len(X):
         raise InvalidInputError(f"{source}: there are {len(y)} classes for {len(X)} points.")
-    found = {f"{info.name}/X": digest_points(X)}
+    found = {f"{info.name}/X": catalog.digest_points(X)}
     if y is not None:
-        found[f"{info.name}/y"] = digest_classes(y)
+        found[f"{info.name}/y"] = catalog.digest_classes(y)
     for key, digest in found.items():
         if local:
             _warn_unless_equal(digest, key, source)
-        elif known_digests().get(key, digest) != digest:
+        elif catalog.known_digests().get(key, digest) != digest:
             raise InvalidInputError(f"{source}: the content is not the published {info.name}.")
-    return Dataset(info.name, X, y, info.n_clusters, source)
+    return catalog.Dataset(info.name, X, y, info.n_clusters, source)
 
 
 def _warn_unless_equal(digest: str, key: str, source: str) -> None:
-    if known_digests().get(key, digest) != digest:
+    if catalog.known_digests().get(key, digest) != digest:
         warnings.warn(
             f"{source} is not the published {key}: results cannot be compared with the paper's.",
             stacklevel=3,

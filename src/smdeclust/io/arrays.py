@@ -17,23 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io.files import (
-    PathLike,
-    bad_line,
-    decode,
-    lines_of,
-    n_d_k,
-    parse_number,
-    readable,
-    shown,
-)
+from smdeclust.io import files
 
 # Deflate cannot compress better than about 1 : 1032.
 _MAX_RATIO = 1100
 _read_header_2_0 = np.lib.format.read_array_header_2_0
 
 
-def parse_npy(content: bytes, path: PathLike, name: str = "") -> NDArray[Any]:
+def parse_npy(content: bytes, path: files.PathLike, name: str = "") -> NDArray[Any]:
     """Return the array of ``.npy`` content."""
     place = f"{path}: the array {name!r}" if name else f"{path}"
     stream = io.BytesIO(content)
@@ -70,12 +61,12 @@ def parse_npy(content: bytes, path: PathLike, name: str = "") -> NDArray[Any]:
 
 
 def parse_npz(
-    content: bytes, path: PathLike, max_bytes: float = math.inf
+    content: bytes, path: files.PathLike, max_bytes: float = math.inf
 ) -> dict[str, NDArray[Any]]:
     """Return all arrays of ``.npz`` content by name; more than `max_bytes` are refused."""
     arrays: dict[str, NDArray[Any]] = {}
     damaged, advice = "not a valid .npz archive", " Save it again with numpy.savez."
-    with readable(path, damaged, advice), zipfile.ZipFile(io.BytesIO(content)) as archive:
+    with files.readable(path, damaged, advice), zipfile.ZipFile(io.BytesIO(content)) as archive:
         total = sum(member.file_size for member in archive.infolist())
         if total > max_bytes:
             raise InvalidInputError(
@@ -106,7 +97,7 @@ def parse_npz(
 Arrays = tuple[NDArray[np.float64], dict[str, list[str]], int | None]
 
 
-def read_arrays(content: bytes, path: PathLike, format: str) -> Arrays:
+def read_arrays(content: bytes, path: files.PathLike, format: str) -> Arrays:
     """Read ``npy``, ``npz`` (the array X or the only table) or ``text``."""
     if format == "text":
         return _read_text(content, path)
@@ -116,7 +107,7 @@ def read_arrays(content: bytes, path: PathLike, format: str) -> Arrays:
     tables = [name for name, array in arrays.items() if array.ndim == 2]
     name = "X" if "X" in arrays else tables[0] if len(tables) == 1 else None
     if name is None:
-        raise bad_line(path, None, f"the arrays {', '.join(sorted(arrays))}", "one named X")
+        raise files.bad_line(path, None, f"the arrays {', '.join(sorted(arrays))}", "one named X")
     points = check_points(arrays.pop(name), path)
     columns = {
         other: _texts(values, path, other)
@@ -126,25 +117,25 @@ def read_arrays(content: bytes, path: PathLike, format: str) -> Arrays:
     return points, columns, None
 
 
-def _texts(values: NDArray[Any], path: PathLike, name: str) -> list[str]:
+def _texts(values: NDArray[Any], path: files.PathLike, name: str) -> list[str]:
     try:
         return [str(value).strip() for value in values.tolist()]
     except (ValueError, UnicodeError) as error:  # text arrays may hold no valid characters
         raise InvalidInputError(f"{path}: {name} is not valid text ({error}).") from error
 
 
-def _read_text(content: bytes, path: PathLike) -> Arrays:
+def _read_text(content: bytes, path: files.PathLike) -> Arrays:
     """Read n points of d numbers; the header must agree with what follows."""
-    text = decode(content, path).rstrip("\n ")
-    lines = lines_of(text)
-    header = n_d_k(lines[0]) if lines else None
+    text = files.decode(content, path).rstrip("\n ")
+    lines = files.lines_of(text)
+    header = files.n_d_k(lines[0]) if lines else None
     if header is None:
-        first = shown(lines[0] if lines else "")
-        raise bad_line(path, 1, first, "a first line 'n d' or 'n d k'", "Add it.")
+        first = files.shown(lines[0] if lines else "")
+        raise files.bad_line(path, 1, first, "a first line 'n d' or 'n d k'", "Add it.")
     n_points, n_features = header[:2]
     if len(lines) - 1 != n_points:
-        found = f"the header {shown(lines[0])} and {len(lines) - 1} lines below it"
-        raise bad_line(path, 1, found, f"{n_points} lines, one per point")
+        found = f"the header {files.shown(lines[0])} and {len(lines) - 1} lines below it"
+        raise files.bad_line(path, 1, found, f"{n_points} lines, one per point")
     # float() also reads 1_000 and other digits than 0-9
     exact = text.isascii() and "_" not in text
     rows = []
@@ -152,13 +143,15 @@ def _read_text(content: bytes, path: PathLike) -> Arrays:
         words = line.replace(",", " ").split()
         if len(words) != n_features:
             expected = f"{n_features}, as the header says"
-            raise bad_line(path, number, f"{len(words)} numbers", expected)
+            raise files.bad_line(path, number, f"{len(words)} numbers", expected)
         try:
-            row = [float(word) if exact else parse_number(word) for word in words]
+            row = [float(word) if exact else files.parse_number(word) for word in words]
         except ValueError:
-            row = [parse_number(word) for word in words]
+            row = [files.parse_number(word) for word in words]
         if None in row:
-            raise bad_line(path, number, shown(words[row.index(None)]), "a finite number")
+            raise files.bad_line(
+                path, number, files.shown(words[row.index(None)]), "a finite number"
+            )
         rows.append(row)
     points = np.array(rows, dtype=np.float64).reshape(n_points, n_features)
     checked = check_points(points, path, range(2, n_points + 2))
@@ -166,14 +159,16 @@ def _read_text(content: bytes, path: PathLike) -> Arrays:
 
 
 def check_points(
-    points: NDArray[Any], path: PathLike, lines: Sequence[int] | None = None
+    points: NDArray[Any], path: files.PathLike, lines: Sequence[int] | None = None
 ) -> NDArray[np.float64]:
     """Return points as finite float64, or say where they are not."""
     if points.ndim != 2 or points.dtype.kind not in "biuf":
         found = f"an array of shape {points.shape} and type {points.dtype}"
-        raise bad_line(path, None, found, "a table of numbers, one row per point (n x d)")
+        raise files.bad_line(path, None, found, "a table of numbers, one row per point (n x d)")
     if 0 in points.shape:
-        raise bad_line(path, None, f"a table of {points.shape}", "at least one point and feature")
+        raise files.bad_line(
+            path, None, f"a table of {points.shape}", "at least one point and feature"
+        )
     try:
         with np.errstate(over="ignore"):
             X = np.ascontiguousarray(points, dtype=np.float64)
@@ -186,5 +181,5 @@ def check_points(
         found = f"{X[row, column]} in column 'x{column}' (row {row})"
         count = f"{len(bad):,} of {X.size:,} values are not finite"
         todo = f"{count}: fill them in, or remove their rows."
-        raise bad_line(path, line, found, "a finite number", todo)
+        raise files.bad_line(path, line, found, "a finite number", todo)
     return X

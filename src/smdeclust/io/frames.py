@@ -11,29 +11,8 @@ import numpy as np
 from smdeclust.constraints.rows import MISSING
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
+from smdeclust.io import files, table_file
 from smdeclust.io.arrays import read_arrays
-from smdeclust.io.files import (
-    NPY_MAGIC,
-    ZIP_MAGIC,
-    PathLike,
-    argument,
-    as_utf8,
-    bad_line,
-    decode_any,
-    lines_of,
-    n_d_k,
-    read_bytes,
-    readable,
-    shown,
-)
-from smdeclust.io.table_file import (
-    TableFile,
-    column_names,
-    has_header,
-    mention_total,
-    read_csv,
-    without_title,
-)
 
 ARRAY_FORMATS = ("npy", "npz", "text")
 TABLE_FORMATS = ("csv", *ARRAY_FORMATS, "excel", "parquet", "feather", "jsonl", "h5ad")
@@ -48,13 +27,13 @@ RAW_SHEETS: dict[str, Any] = {"header": None, "engine": "calamine", "keep_defaul
 
 
 def read_frame(
-    path: PathLike,
+    path: files.PathLike,
     *,
     format: str | None = None,
     sheet: str | int | None = None,
     header: bool | None = None,
     encoding: str | None = None,
-) -> TableFile:
+) -> table_file.TableFile:
     """Read a table from a file.
 
     Parameters
@@ -82,32 +61,32 @@ def read_frame(
     """
     if format is not None and format not in TABLE_FORMATS:
         raise InvalidInputError(
-            f"{shown(format)} is not a format of data ({argument('table_format')}), expected one "
-            f"of {', '.join(TABLE_FORMATS)}, or nothing to detect it."
+            f"{files.shown(format)} is not a format of data ({files.argument('table_format')}), "
+            f"expected one of {', '.join(TABLE_FORMATS)}, or nothing to detect it."
         )
-    content = [read_bytes(path)]  # handed over, so that the reader can let it go
+    content = [files.read_bytes(path)]  # handed over, so that the reader can let it go
     found = format or detect_table(content[0], path, encoding)
     if found in ARRAY_FORMATS:
-        points, beside, k = read_arrays(as_utf8(content.pop(), path, encoding), path, found)
-        return TableFile(Path(path), None, found, points, k, beside=beside)
+        points, beside, k = read_arrays(files.as_utf8(content.pop(), path, encoding), path, found)
+        return table_file.TableFile(Path(path), None, found, points, k, beside=beside)
     with optional(f"{path}: reading a table"):
         import pandas  # noqa: F401
-    advice = f" Save it again, or name its format ({argument('table_format')})."
-    with readable(path, f"not a valid {found} file", advice):
+    advice = f" Save it again, or name its format ({files.argument('table_format')})."
+    with files.readable(path, f"not a valid {found} file", advice):
         if found == "csv":
-            return read_csv(content.pop(), Path(path), header, encoding)
-        file: TableFile = _READERS[found](content.pop(), Path(path), sheet)
+            return table_file.read_csv(content.pop(), Path(path), header, encoding)
+        file: table_file.TableFile = _READERS[found](content.pop(), Path(path), sheet)
         if file.frame.empty:
-            raise bad_line(path, None, "an empty table", "at least one point and feature")
+            raise files.bad_line(path, None, "an empty table", "at least one point and feature")
     return file
 
 
-def detect_table(content: bytes, path: PathLike, encoding: str | None = None) -> str:
+def detect_table(content: bytes, path: files.PathLike, encoding: str | None = None) -> str:
     """Return the format of a data file: from its first bytes, its ending, or its first line."""
     ending = _ENDINGS.get(Path(path).suffix.lower())
-    if content.startswith(NPY_MAGIC):
+    if content.startswith(files.NPY_MAGIC):
         return "npy"
-    if content.startswith(ZIP_MAGIC):
+    if content.startswith(files.ZIP_MAGIC):
         return "excel" if ending == "excel" or b"[Content_Types].xml" in content else "npz"
     # The lengths within a Parquet file hold zero bytes; a CSV with a column PAR1 does not.
     if content.startswith(b"PAR1") and b"\0" in content:
@@ -120,17 +99,17 @@ def detect_table(content: bytes, path: PathLike, encoding: str | None = None) ->
         return "excel"
     if content.startswith((b"\x1f\x8b", b"BZh", b"7z\xbc\xaf", b"%PDF", b"\x80\x04", b"\x80\x05")):
         found = "compressed, a PDF or a Python pickle"
-        raise bad_line(path, None, f"a file that is {found}", "a table", "Export it as CSV.")
+        raise files.bad_line(path, None, f"a file that is {found}", "a table", "Export it as CSV.")
     if content[:100].lstrip().lower().startswith((b"<html", b"<!doctype", b"<table", b"<?xml")):
         advice = "Open it in a spreadsheet program and save it as CSV or .xlsx."
-        raise bad_line(path, None, "a web page or XML", "a table", advice)
+        raise files.bad_line(path, None, "a web page or XML", "a table", advice)
     if ending == "jsonl" or content[:1] == b"{":
         return "jsonl"
-    first = decode_any(content[:100_000], path, encoding)[0].partition("\n")[0]
-    return "text" if n_d_k(first) is not None else "csv"
+    first = files.decode_any(content[:100_000], path, encoding)[0].partition("\n")[0]
+    return "text" if files.n_d_k(first) is not None else "csv"
 
 
-def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> TableFile:
+def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> table_file.TableFile:
     import pandas as pd
 
     with optional(f"{path}: reading a spreadsheet"):
@@ -138,38 +117,39 @@ def _read_excel(content: bytes, path: Path, sheet: str | int | None) -> TableFil
     book = pd.read_excel(io.BytesIO(content), None, na_values=[*MISSING], **RAW_SHEETS)
     filled = [name for name, cells in book.items() if len(cells)]
     if not filled:
-        raise bad_line(path, None, "no sheet with anything in it", "a table")
+        raise files.bad_line(path, None, "no sheet with anything in it", "a table")
     wide = [name for name in filled if min(book[name].shape) > 1]  # a single column may be words
     chosen: Any = [*wide, *filled][0] if sheet is None else sheet
     if str(chosen).isdecimal() and chosen not in book and 0 < int(chosen) <= len(book):
         chosen = list(book)[int(chosen) - 1]
     if chosen not in book:
         raise InvalidInputError(
-            f"{path}: there is no sheet {shown(chosen)} ({argument('sheet')}), the sheets are "
-            f"{', '.join(map(shown, book))}."
+            f"{path}: there is no sheet {files.shown(chosen)} ({files.argument('sheet')}), the "
+            f"sheets are {', '.join(map(files.shown, book))}."
         )
     cells = book[chosen].dropna(how="all").dropna(how="all", axis=1)
     if cells.empty:
-        raise bad_line(path, None, f"nothing in the sheet {shown(chosen)}", "a table")
-    others = ", ".join(shown(name) for name in filled if name != chosen)
-    note = f"Sheet {shown(chosen)} is read. To read {others} instead, {argument('another_sheet')}."
+        raise files.bad_line(path, None, f"nothing in the sheet {files.shown(chosen)}", "a table")
+    others = ", ".join(files.shown(name) for name in filled if name != chosen)
+    another = files.argument("another_sheet")
+    note = f"Sheet {files.shown(chosen)} is read. To read {others} instead, {another}."
     notes = [note] if others else []
     lines = cells.astype(object).where(cells.notna(), "").itertuples(name=None)
-    first, top = without_title(((at + 1, [*map(str, row)]) for at, *row in lines), notes)
-    named = has_header(top[:2])
-    names = column_names(top[0], path, first, named=named)
+    first, top = table_file.without_title(((at + 1, [*map(str, row)]) for at, *row in lines), notes)
+    named = table_file.has_header(top[:2])
+    names = table_file.column_names(top[0], path, first, named=named)
     frame = cells.loc[first - 1 :].iloc[int(named) :].set_axis(names, axis=1)
     if frame.empty:
-        raise bad_line(path, first, "a header and no line below it", "one line per point")
-    mention_total(frame, notes)
-    return TableFile(
+        raise files.bad_line(path, first, "a header and no line below it", "one line per point")
+    table_file.mention_total(frame, notes)
+    return table_file.TableFile(
         path, frame.reset_index(drop=True).infer_objects(), "excel", sheet=str(chosen),
         header=named, header_line=first, rows=[int(row) + 1 for row in frame.index],
         sheets=tuple(map(str, filled)), notes=tuple(notes),
     )  # fmt: skip
 
 
-def _read_parquet(content: bytes, path: Path, sheet: object) -> TableFile:
+def _read_parquet(content: bytes, path: Path, sheet: object) -> table_file.TableFile:
     import pandas as pd
 
     with optional(f"{path}: reading Parquet"):
@@ -178,22 +158,22 @@ def _read_parquet(content: bytes, path: Path, sheet: object) -> TableFile:
     frame = (pd.read_feather if is_feather else pd.read_parquet)(io.BytesIO(content))
     if frame.index.name is not None or not isinstance(frame.index, pd.RangeIndex):
         frame = frame.reset_index()
-    return TableFile(path, frame, "feather" if is_feather else "parquet")
+    return table_file.TableFile(path, frame, "feather" if is_feather else "parquet")
 
 
-def _read_jsonl(content: bytes, path: Path, sheet: object) -> TableFile:
+def _read_jsonl(content: bytes, path: Path, sheet: object) -> table_file.TableFile:
     import pandas as pd
 
-    text, encoding = decode_any(content, path, None)
+    text, encoding = files.decode_any(content, path, None)
     rows = json_rows(text, path)[0]
     wrong = next((row for row, each in enumerate(rows) if not isinstance(each, dict)), None)
     cells = rows[0].values() if len(rows) == 1 and wrong is None else ()
     if wrong is not None or not rows or any(isinstance(cell, list | dict) for cell in cells):
-        found = "nothing" if not rows else f"{shown(rows[wrong or 0])} (row {wrong or 0})"
+        found = "nothing" if not rows else f"{files.shown(rows[wrong or 0])} (row {wrong or 0})"
         advice = "In pandas, frame.to_json(path, orient='records') writes such a file."
-        raise bad_line(path, None, found, "JSON objects, one per row", advice)
+        raise files.bad_line(path, None, found, "JSON objects, one per row", advice)
     # objects inside the rows become columns such as user.age
-    return TableFile(path, pd.json_normalize(rows), "jsonl", encoding=encoding)
+    return table_file.TableFile(path, pd.json_normalize(rows), "jsonl", encoding=encoding)
 
 
 def json_rows(text: str, path: Path) -> tuple[list[dict[str, Any]], bool]:
@@ -202,16 +182,18 @@ def json_rows(text: str, path: Path) -> tuple[list[dict[str, Any]], bool]:
     try:
         rows = json.loads(text)
     except ValueError:
-        for number, line in enumerate(lines_of(text), start=1):
+        for number, line in enumerate(files.lines_of(text), start=1):
             try:
                 rows += [json.loads(line)] if line.strip() else []
             except ValueError:
-                raise bad_line(path, number, shown(line), "one JSON object per line") from None
+                raise files.bad_line(
+                    path, number, files.shown(line), "one JSON object per line"
+                ) from None
         return rows, False
     return (rows, True) if isinstance(rows, list) else ([rows], False)
 
 
-def _read_h5ad(content: bytes, path: Path, sheet: object) -> TableFile:
+def _read_h5ad(content: bytes, path: Path, sheet: object) -> table_file.TableFile:
     try:
         import anndata
     except ImportError:
@@ -224,14 +206,14 @@ def _read_h5ad(content: bytes, path: Path, sheet: object) -> TableFile:
     layer = next((name for name in (sheet, "X_pca", "X_scVI") if name in data.obsm), None)
     if sheet is not None and layer != sheet:
         raise InvalidInputError(
-            f"{path}: there is no {shown(sheet)} in obsm ({argument('sheet')}), there are "
-            f"{', '.join(map(shown, data.obsm)) or 'none'}."
+            f"{path}: there is no {files.shown(sheet)} in obsm ({files.argument('sheet')}), there "
+            f"are {', '.join(map(files.shown, data.obsm)) or 'none'}."
         )
     matrix: Any = data.X if layer is None else data.obsm[layer]
     points = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix, np.float64)
     frame = pd.DataFrame(data.obs).reset_index(names="cell_id")
     note = f"Points are {'X' if layer is None else f'obsm {layer}'}, {points.shape[1]} columns."
-    return TableFile(path, frame, "h5ad", points, notes=(note,))
+    return table_file.TableFile(path, frame, "h5ad", points, notes=(note,))
 
 
 _READERS: Mapping[str, Any] = {

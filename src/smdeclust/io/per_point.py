@@ -158,8 +158,8 @@ def pairs_of(
         kind: np.insert(line_of[ends].reshape(-1, 2), 0, 0, axis=1)
         for kind, ends in (("must_link", must), ("cannot_link", cannot))
     }
-    files = (os.fspath(reading.path),)
-    return Constraints(at[must], at[cannot], files=files, origins=origins, columns=columns)
+    source = (os.fspath(reading.path),)
+    return Constraints(at[must], at[cannot], files=source, origins=origins, columns=columns)
 
 
 # ---- what stands beside a table
@@ -314,5 +314,5 @@ def _from_entries(matrix: Any, numbers: np.ndarray | None, reading: Reading) -> 
     origin = np.stack([np.zeros_like(lines), lines, lines], axis=1)
     must, cannot = entries[:, 2] > 0, entries[:, 2] < 0
     origins = {"must_link": origin[must], "cannot_link": origin[cannot]}
-    files = (os.fspath(path),)
-    return Constraints(entries[must, :2], entries[cannot, :2], files=files, origins=origins)
+    source = (os.fspath(path),)
+    return Constraints(entries[must, :2], entries[cannot, :2], files=source, origins=origins)

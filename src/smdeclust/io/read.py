@@ -10,25 +10,8 @@ import numpy as np
 from smdeclust.constraints import KINDS, Constraints
 from smdeclust.constraints.store import SOFT
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io import pair_forms, per_point
+from smdeclust.io import files, pair_forms, per_point
 from smdeclust.io.arrays import parse_npy
-from smdeclust.io.files import (
-    NPY_MAGIC,
-    ZIP_MAGIC,
-    PathLike,
-    RowResolver,
-    argument,
-    as_paths,
-    as_utf8,
-    data_lines,
-    index_ids,
-    parse_kind,
-    parse_number,
-    parse_whole,
-    read_bytes,
-    shown,
-    split_words,
-)
 from smdeclust.io.pair_forms import Entry, Reading
 from smdeclust.io.table import Table
 from smdeclust.structure.pairs import check_number
@@ -55,7 +38,7 @@ _BASES = {"graphs": 1}
 
 
 def read_constraints(
-    path_or_paths: PathLike | Sequence[PathLike],
+    path_or_paths: files.PathLike | Sequence[files.PathLike],
     *,
     format: str | None = None,
     n_points: int | None = None,
@@ -96,17 +79,17 @@ def read_constraints(
     Constraints
         The pairs as row positions, with the file and line of each.
     """
-    paths = as_paths(path_or_paths)
+    paths = files.as_paths(path_or_paths)
     _check_options(format, ids, index_base, must_link_sign)
     check_number("n_points", n_points, low=0, whole=True, optional=True)
     row_of_id = None
     if ids is not None:
-        row_of_id = index_ids(ids)
+        row_of_id = files.index_ids(ids)
         if n_points is not None and n_points != len(row_of_id):
             raise InvalidInputError(f"There are {len(row_of_id)} ids for {n_points} rows.")
         n_points = len(row_of_id)
     named = _parse_role(kind)
-    contents = [as_utf8(read_bytes(path), path, encoding) for path in paths]
+    contents = [files.as_utf8(files.read_bytes(path), path, encoding) for path in paths]
     formats = [
         format if format not in (None, "ids") else _detect(content, path, n_points, ids is not None)
         for content, path in zip(contents, paths, strict=True)
@@ -117,7 +100,7 @@ def read_constraints(
         if format == "ids" and name in _WHOLE:
             raise InvalidInputError(f"{path}: the content is a {name} file, expected pairs of ids.")
         base = _BASES.get(name, 0) if index_base is None else index_base
-        rows = RowResolver(n_points, row_of_id, base)
+        rows = files.RowResolver(n_points, row_of_id, base)
         try:
             parts.append(_read(name, content, Reading(path, rows, role, must_link_sign)))
         except MemoryError as error:
@@ -125,7 +108,7 @@ def read_constraints(
     return _merge(parts)
 
 
-def pairs_from_groups(table: Table, kind: str, path: PathLike) -> Constraints:
+def pairs_from_groups(table: Table, kind: str, path: files.PathLike) -> Constraints:
     """Make pairs from the group column of a table.
 
     Parameters
@@ -141,11 +124,11 @@ def pairs_from_groups(table: Table, kind: str, path: PathLike) -> Constraints:
     if table.groups is None:
         raise InvalidInputError(
             f"{os.fspath(path)}: no column of groups was read. Name it "
-            f"({argument('group_column')})."
+            f"({files.argument('group_column')})."
         )
     words = ["" if name.lower() in per_point.NO_CLASS else name for name in table.groups]
     n_points, apart = len(words), kind == "class"
-    reading = Reading(path, RowResolver(n_points), None if apart else _parse_role(kind))
+    reading = Reading(path, files.RowResolver(n_points), None if apart else _parse_role(kind))
     lines = range(1, n_points + 1) if table.lines is None else table.lines
     return per_point.pairs_of(range(n_points), words, lines, reading, apart=apart)
 
@@ -155,35 +138,35 @@ def _check_options(
 ) -> None:
     if format is not None and format not in FORMATS:
         raise InvalidInputError(
-            f"{shown(format)} is not a format of pairs ({argument('format')}), expected one of "
-            f"{', '.join(FORMATS)}, or nothing to detect it."
+            f"{files.shown(format)} is not a format of pairs ({files.argument('format')}), "
+            f"expected one of {', '.join(FORMATS)}, or nothing to detect it."
         )
     if format == "ids" and ids is None:
         raise InvalidInputError(
-            f"The format ids needs the ids of the data: pass them ({argument('ids')})."
+            f"The format ids needs the ids of the data: pass them ({files.argument('ids')})."
         )
     if index_base not in (None, 0, 1):
         raise InvalidInputError(
-            f"The first row cannot have the number {shown(index_base)} ({argument('index_base')}), "
-            "expected 0, 1 or nothing."
+            f"The first row cannot have the number {files.shown(index_base)} "
+            f"({files.argument('index_base')}), expected 0, 1 or nothing."
         )
     if must_link_sign not in (1, -1):
         raise InvalidInputError(
-            f"The sign of must-links is {shown(must_link_sign)} ({argument('must_link_sign')}), "
-            "expected 1 or -1."
+            f"The sign of must-links is {files.shown(must_link_sign)} "
+            f"({files.argument('must_link_sign')}), expected 1 or -1."
         )
 
 
 def _parse_role(kind: str | None) -> str | None:
-    role = None if kind is None else parse_kind(str(kind))
+    role = None if kind is None else files.parse_kind(str(kind))
     if kind is not None and role is None:
         raise InvalidInputError(
-            f"{shown(kind)} is not a kind of pair, expected {argument('kind')}."
+            f"{files.shown(kind)} is not a kind of pair, expected {files.argument('kind')}."
         )
     return role
 
 
-def _roles(formats: list[str], paths: list[PathLike], named: str | None) -> list[str | None]:
+def _roles(formats: list[str], paths: list[files.PathLike], named: str | None) -> list[str | None]:
     """Return for each file what its pairs are, where its format does not write it."""
     open_files = [position for position, name in enumerate(formats) if name in _NEED_KIND]
     kinds = [named] * len(open_files)
@@ -193,7 +176,7 @@ def _roles(formats: list[str], paths: list[PathLike], named: str | None) -> list
             two_files = " or give two files, must-links first" if in_two[0] else ""
             raise InvalidInputError(
                 f"{paths[first]}: the format {formats[first]} does not say whether its rows go "
-                f"together or apart. Pass {argument('kind')}{two_files}."
+                f"together or apart. Pass {files.argument('kind')}{two_files}."
             )
         kinds = ["must_link", "cannot_link"]
     roles = dict(zip(open_files, kinds, strict=True))
@@ -251,7 +234,7 @@ def _merge(parts: list[Constraints]) -> Constraints:
 _LOOKED_AT = 1000
 
 
-def _detect(content: bytes, path: PathLike, n_points: int | None, by_id: bool) -> str:
+def _detect(content: bytes, path: files.PathLike, n_points: int | None, by_id: bool) -> str:
     """Return the name of the format, or raise an error that names the candidates."""
     found = _candidates(content, path, n_points, by_id)
     if len(found) == 1:
@@ -259,39 +242,41 @@ def _detect(content: bytes, path: PathLike, n_points: int | None, by_id: bool) -
     if found:
         raise InvalidInputError(
             f"{path}: the content fits the formats {' and '.join(found)}. Name the format "
-            f"({argument('format')})."
+            f"({files.argument('format')})."
         )
-    first = next((line for _, line in data_lines(content, path)), "")
+    first = next((line for _, line in files.data_lines(content, path)), "")
     raise InvalidInputError(
-        f"{path}, line 1: found {shown(first)}, expected pairs: a CSV with the header i,j,type "
-        "and a line such as 4,7,ml (must-link) or 4,8,cl (cannot-link) per pair, with ids or row "
-        f"numbers. Other formats: {', '.join(_NAMES)} ({argument('format')})."
+        f"{path}, line 1: found {files.shown(first)}, expected pairs: a CSV with the header "
+        "i,j,type and a line such as 4,7,ml (must-link) or 4,8,cl (cannot-link) per pair, with "
+        f"ids or row numbers. Other formats: {', '.join(_NAMES)} ({files.argument('format')})."
     )
 
 
-def _candidates(content: bytes, path: PathLike, n_points: int | None, by_id: bool) -> list[str]:
+def _candidates(
+    content: bytes, path: files.PathLike, n_points: int | None, by_id: bool
+) -> list[str]:
     """Return the names of all formats that the content may be in."""
-    if content.startswith(NPY_MAGIC):
+    if content.startswith(files.NPY_MAGIC):
         return ["matrix"] if parse_npy(content, path).ndim == 2 else ["groups", "labels"]
-    if content.startswith(ZIP_MAGIC):
+    if content.startswith(files.ZIP_MAGIC):
         return ["matrix"]
-    lines = data_lines(content, path)
+    lines = files.data_lines(content, path)
     if not lines:
         raise InvalidInputError(
             f"{path}: the file is empty, expected pairs. If it should contain no pairs, name "
-            f"a format such as links ({argument('format')})."
+            f"a format such as links ({files.argument('format')})."
         )
     first = lines[0][1]
     if first[0] in "{[":
         return ["json"]
     # Ids may be called anything, also ML: then a row of three words still reads as links.
-    if split_words(first)[0].upper() in pair_forms.KEYWORDS:
+    if files.split_words(first)[0].upper() in pair_forms.KEYWORDS:
         return ["links"]
     if pair_forms.header_of("\n".join(line for _, line in lines)) is not None:
         return ["csv"]
     if per_point.header_of(first) is not None:
         return ["labels"]
-    table = [split_words(line) for _, line in lines[:_LOOKED_AT]]
+    table = [files.split_words(line) for _, line in lines[:_LOOKED_AT]]
     return _by_columns(table, len(lines), n_points, by_id)
 
 
@@ -300,14 +285,14 @@ def _by_columns(
 ) -> list[str]:
     width, found = len(table[0]), []
     # Where no ids are given, the first line must start with two row positions.
-    named = by_id or all(parse_whole(word) is not None for word in table[0][:2])
+    named = by_id or all(files.parse_whole(word) is not None for word in table[0][:2])
     if width == 1:
-        numeric = all(parse_whole(row[0]) is not None for row in table if len(row) == 1)
+        numeric = all(files.parse_whole(row[0]) is not None for row in table if len(row) == 1)
         found = ["groups", "labels"] if numeric else ["labels"]
     elif width == 2 and named:
         found = ["two-column"]
     elif width == 3 and named:
-        weights = {parse_number(row[2]) for row in table if len(row) == 3}
+        weights = {files.parse_number(row[2]) for row in table if len(row) == 3}
         if -1 in weights:
             found = ["signed"]
         elif weights & {1.0} == weights:
@@ -315,9 +300,9 @@ def _by_columns(
         elif None not in weights:
             found = ["graphs"]
     if width == n_lines and width > 1:
-        whole = all(parse_whole(word) in (-1, 0, 1) for row in table for word in row)
+        whole = all(files.parse_whole(word) in (-1, 0, 1) for row in table for word in row)
         if whole and (n_points in (None, n_lines) or not found):
             found = [*found, "matrix"]
-        elif not found and all(parse_number(word) is not None for word in table[0]):
+        elif not found and all(files.parse_number(word) is not None for word in table[0]):
             found = ["matrix"]  # its wrong entry is then named
     return found

@@ -19,17 +19,7 @@ import numpy as np
 from smdeclust.constraints.rows import MISSING
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import frugal, optional
-from smdeclust.io.files import (
-    PathLike,
-    bad_line,
-    decode_any,
-    lines_of,
-    parse_numbers,
-    plain_cell,
-    read_bytes,
-    shown,
-    some_of,
-)
+from smdeclust.io import files
 from smdeclust.tables.values import decimal_mark
 
 if TYPE_CHECKING:
@@ -102,18 +92,18 @@ class TableFile:
         first, n = self.header_line + self.header, len(self.frame)
         if not self.quoted:
             return range(first, first + n)
-        text = decode_any(read_bytes(self.path), self.path, self.encoding)[0]
+        text = files.decode_any(files.read_bytes(self.path), self.path, self.encoding)[0]
         each = records(text, self.separator, self.path)
         return [line for line, _ in each if line >= first][:n]
 
 
 def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | None) -> TableFile:
     """Read a CSV of any separator, decimal mark and encoding."""
-    text, encoding = decode_any(content, path, encoding)
+    text, encoding = files.decode_any(content, path, encoding)
     notes = [] if encoding.startswith("utf") else [f"Read as {encoding} text."]
     sample = _sample(text)
     if not sample.strip():
-        raise bad_line(path, 1, "an empty file", "a header and one line per point")
+        raise files.bad_line(path, 1, "an empty file", "a header and one line per point")
     # A plain file is read where it lies: a large one is not in memory beside its table.
     plain = encoding == "utf-8" and b"\r" not in content and not content.endswith((b"\n\n", b" "))
     data = None if plain else text.rstrip("\n ").encode()
@@ -127,7 +117,7 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
     names = column_names(first[0], path, begins, named=named)
     body = first[1:] if named else first
     if not body:
-        raise bad_line(path, begins, "a header and no line below it", "one line per point")
+        raise files.bad_line(path, begins, "a header and no line below it", "one line per point")
     cells = (cell for record in body for cell in record)
     # Where commas separate, a quoted 1,5 would be the only one.
     decimal = "." if separator == "," else decimal_mark(cells, "," if separator == ";" else ".")
@@ -136,7 +126,7 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
         frame = _parse_csv(how, data, names, _text_columns(body, names, decimal), n_codes)
     if quotes[0]:
         for name in (n for n in frame if frame[n].dtype.kind not in "biufc"):
-            frame[name] = frame[name].map(plain_cell, na_action="ignore")
+            frame[name] = frame[name].map(files.plain_cell, na_action="ignore")
     mention_total(frame, notes)
     frame.attrs["decimal"] = decimal
     file = replace(how, table=frame, notes=tuple(notes), quoted=quotes[1])
@@ -144,7 +134,9 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
     again = [*np.flatnonzero(frame.eq(list(frame)).all(axis=1))] if is_text else []
     if again and file.lines is not None:
         line = file.lines[again[0]]
-        raise bad_line(path, line, "the header again", "a row of the table", "Remove the line.")
+        raise files.bad_line(
+            path, line, "the header again", "a row of the table", "Remove the line."
+        )
     return file
 
 
@@ -158,7 +150,7 @@ def _parse_csv(
     options: dict[str, Any] = {"float_precision": "round_trip"} if pd.__version__ < "3" else {}
 
     def check_widths() -> None:
-        content = read_bytes(path) if data is None else data
+        content = files.read_bytes(path) if data is None else data
         _check_widths(content.decode().rstrip("\n "), how, len(names))
 
     with warnings.catch_warnings():
@@ -186,8 +178,8 @@ def _parse_csv(
         except (pd.errors.ParserError, pd.errors.ParserWarning, ValueError) as error:
             check_widths()
             raise InvalidInputError(
-                f"{path}: not a table with {len(names)} columns ({shown(str(error).strip())}). "
-                "Check the quotes and the separators."
+                f"{path}: not a table with {len(names)} columns "
+                f"({files.shown(str(error).strip())}). Check the quotes and the separators."
             ) from error
     if frame.iloc[:, -1].isna().any():  # what short lines lack counts as missing to pandas
         check_widths()
@@ -215,17 +207,17 @@ def _separator(sample: str) -> str:
         if found > score:
             best, score = separator, found
     if score[1] == 1:
-        widths = [len(line.split()) for line in lines_of(sample) if line.strip()]
-        numbers = [number is not None for number in parse_numbers(sample.split()[:1000])]
+        widths = [len(line.split()) for line in files.lines_of(sample) if line.strip()]
+        numbers = [number is not None for number in files.parse_numbers(sample.split()[:1000])]
         if widths[0] > 1 and len(set(widths)) == 1 and np.mean(numbers) > 0.5:
             return r"\s+"
     return best
 
 
-def records(text: str, separator: str, path: PathLike) -> list[Line]:
+def records(text: str, separator: str, path: files.PathLike) -> list[Line]:
     """The lines of a CSV: where each begins, and its cells; none for a blank line."""
     if separator == r"\s+":
-        return [(number, line.split()) for number, line in enumerate(lines_of(text), start=1)]
+        return [(number, line.split()) for number, line in enumerate(files.lines_of(text), start=1)]
     reader = csv.reader(io.StringIO(text), delimiter=separator, strict=True)
     found, begins = [], 1
     try:
@@ -299,7 +291,7 @@ def has_header(records: list[list[str]]) -> bool:
 
 
 def _numbers(cells: Iterable[str]) -> list[float | None]:
-    return parse_numbers([cell.replace(",", ".", 1) for cell in cells])
+    return files.parse_numbers([cell.replace(",", ".", 1) for cell in cells])
 
 
 def column_names(cells: list[str], path: Path, line: int, *, named: bool) -> list[str]:
@@ -309,8 +301,8 @@ def column_names(cells: list[str], path: Path, line: int, *, named: bool) -> lis
     names = [cell or f"column {place}" for place, cell in enumerate(cells, start=1)]
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
-        found = f"two columns named {shown(repeated[0])}"
-        raise bad_line(path, line, found, "different names", "Rename one of them.")
+        found = f"two columns named {files.shown(repeated[0])}"
+        raise files.bad_line(path, line, found, "different names", "Rename one of them.")
     return names
 
 
@@ -323,7 +315,9 @@ def _text_columns(body: list[list[str]], names: list[str], decimal: str) -> list
     def are_plain(cells: Iterable[str]) -> bool:
         words = [cell.replace(",", ".") if decimal == "," else cell for cell in cells]
         words = [word for word in words if word not in MISSING]
-        return None not in parse_numbers(words) and not any(re.fullmatch(_CODE, w) for w in words)
+        return None not in files.parse_numbers(words) and not any(
+            re.fullmatch(_CODE, w) for w in words
+        )
 
     columns = zip(names, zip_longest(*body, fillvalue=""), strict=False)
     return [name for name, cells in columns if not are_plain(cells)]
@@ -346,8 +340,10 @@ def _check_widths(text: str, how: TableFile, width: int) -> None:
     if not wrong:
         return
     line, cells = wrong[0]
-    lines = some_of([number for number, _ in wrong])
+    lines = files.some_of([number for number, _ in wrong])
     count = f"{len(wrong):,} lines have this problem: {lines}. " if len(wrong) > 1 else ""
     found = f"{len(cells)} cells" if cells else "a blank line"
     expected = f"{width} cells, as in line {how.header_line}"
-    raise bad_line(how.path, line, found, expected, f"{count}Correct or remove what is wrong.")
+    raise files.bad_line(
+        how.path, line, found, expected, f"{count}Correct or remove what is wrong."
+    )

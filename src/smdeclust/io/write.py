@@ -24,15 +24,7 @@ from numpy.typing import ArrayLike
 from smdeclust.constraints import KINDS, Constraints
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import optional
-from smdeclust.io import pair_forms
-from smdeclust.io.files import (
-    PathLike,
-    as_csv,
-    decode_any,
-    read_bytes,
-    safe_cell,
-    shown,
-)
+from smdeclust.io import files, pair_forms
 from smdeclust.io.frames import RAW_SHEETS, json_rows
 from smdeclust.io.table_file import TableFile, records
 
@@ -50,7 +42,7 @@ MOST_ROWS_OF_EXCEL = 1_048_575
 _FORMULA = re.compile(r"\s*(?:=|[+@-](?s:.*)(?:[|!]|[A-Za-z][\w.]*\s*\())")
 
 
-def write_bytes(path: PathLike, content: bytes) -> None:
+def write_bytes(path: files.PathLike, content: bytes) -> None:
     """Write bytes. If this fails, an existing file stays unchanged."""
     target = Path(path)
     if target.exists() and not target.is_file():
@@ -70,7 +62,7 @@ def write_new(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def aside(path: PathLike) -> Iterator[Path]:
+def aside(path: files.PathLike) -> Iterator[Path]:
     """Yield the path of a new file beside `path`, which takes its place where all went well."""
     target = Path(path).resolve()  # through a link, so that the link stays
     part = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
@@ -83,12 +75,12 @@ def aside(path: PathLike) -> Iterator[Path]:
         raise
 
 
-def write_text(path: PathLike, text: str) -> None:
+def write_text(path: files.PathLike, text: str) -> None:
     """Write text as UTF-8. If this fails, an existing file stays unchanged."""
     write_bytes(path, text.encode("utf-8"))
 
 
-def write_constraints(constraints: Constraints, path: PathLike, format: str = "json") -> None:
+def write_constraints(constraints: Constraints, path: files.PathLike, format: str = "json") -> None:
     """Write pairs as ``json``, ``links`` or ``csv``, by id if the constraints have ids.
 
     Raises
@@ -105,8 +97,8 @@ def check_writable(constraints: Constraints, format: str) -> None:
     """Raise where a format cannot hold the pairs; see `write_constraints`."""
     if format not in WRITERS:
         raise InvalidInputError(
-            f"format is {shown(format)}, expected one of {', '.join(WRITABLE_FORMATS)} (the others "
-            "can be read only)."
+            f"format is {files.shown(format)}, expected one of {', '.join(WRITABLE_FORMATS)} (the "
+            "others can be read only)."
         )
     if format != "json" and constraints.quotas:
         raise InvalidInputError(f"The format {format} cannot store quotas. Write json.")
@@ -119,12 +111,12 @@ def check_writable(constraints: Constraints, format: str) -> None:
         for name in constraints.ids[np.unique(rows)].tolist():
             if len(str(name).split()) != 1 or set(str(name)) & set(",;#"):
                 raise InvalidInputError(
-                    f"The format links cannot store the id {shown(name)}. Write json or csv."
+                    f"The format links cannot store the id {files.shown(name)}. Write json or csv."
                 )
 
 
 def write_labels(
-    path: PathLike,
+    path: files.PathLike,
     labels: ArrayLike,
     *,
     ids: Sequence[object] | None = None,
@@ -153,11 +145,11 @@ def labels_csv(
     """One line per point: its id, or else its row, and its label."""
     header = ["row" if ids is None else id_name or "id", label_name]
     keys = range(len(labels)) if ids is None else ids
-    return as_csv([header, *zip(keys, labels.tolist(), strict=True)])
+    return files.as_csv([header, *zip(keys, labels.tolist(), strict=True)])
 
 
 def write_centers(
-    path: PathLike, centers: ArrayLike, feature_names: Sequence[str] | None = None
+    path: files.PathLike, centers: ArrayLike, feature_names: Sequence[str] | None = None
 ) -> None:
     """Write cluster centers as CSV, with one row for each cluster."""
     table = np.asarray(centers, dtype=np.float64)
@@ -170,9 +162,9 @@ def write_centers(
     write_rows(path, ["cluster", *names], rows)
 
 
-def write_rows(path: PathLike, header: Sequence[str], rows: Any) -> None:
+def write_rows(path: files.PathLike, header: Sequence[str], rows: Any) -> None:
     """Write a header and rows as CSV. If this fails, an existing file stays unchanged."""
-    write_bytes(path, as_csv([header, *rows]))
+    write_bytes(path, files.as_csv([header, *rows]))
 
 
 def frame_bytes(file: TableFile, columns: Mapping[str, ArrayLike]) -> bytes:
@@ -188,8 +180,8 @@ def frame_bytes(file: TableFile, columns: Mapping[str, ArrayLike]) -> bytes:
 
 
 def _add_to_csv(file: TableFile, added: dict[str, list[Any]]) -> bytes:
-    content = read_bytes(file.path)
-    text = decode_any(content, file.path, file.encoding)[0].rstrip("\n ")
+    content = files.read_bytes(file.path)
+    text = files.decode_any(content, file.path, file.encoding)[0].rstrip("\n ")
     above = file.header_line - 1
     rows = [row for row in records(text, file.separator, file.path) if row[0] > above]
     begins = [begin for begin, _ in rows] + [text.count("\n") + 2]
@@ -212,7 +204,7 @@ def _add_to_csv(file: TableFile, added: dict[str, list[Any]]) -> bytes:
 def _add_to_book(file: TableFile, added: dict[str, list[Any]]) -> bytes:
     with optional("Writing a spreadsheet"):
         import openpyxl
-    suffix, source = file.path.suffix.lower(), read_bytes(file.path)
+    suffix, source = file.path.suffix.lower(), files.read_bytes(file.path)
     if suffix not in (".xlsx", ".xlsm"):
         source = _as_xlsx(source)
     book = openpyxl.load_workbook(io.BytesIO(source), keep_vba=suffix == ".xlsm")
@@ -233,13 +225,15 @@ def _as_xlsx(content: bytes) -> bytes:
     stream = io.BytesIO()
     with pd.ExcelWriter(stream, engine="openpyxl") as book:
         for name, cells in pd.read_excel(io.BytesIO(content), None, **RAW_SHEETS).items():
-            safe = cells.map(lambda cell: safe_cell(cell) if isinstance(cell, str) else cell)
+            safe = cells.map(lambda cell: files.safe_cell(cell) if isinstance(cell, str) else cell)
             safe.to_excel(book, sheet_name=name, header=False, index=False)
     return stream.getvalue()
 
 
 def _add_to_json(file: TableFile, added: dict[str, list[Any]]) -> bytes:
-    rows, is_array = json_rows(decode_any(read_bytes(file.path), file.path, None)[0], file.path)
+    rows, is_array = json_rows(
+        files.decode_any(files.read_bytes(file.path), file.path, None)[0], file.path
+    )
     new = [dict(zip(added, values, strict=True)) for values in zip(*added.values(), strict=True)]
     both = [json.dumps(row | more, ensure_ascii=False) for row, more in zip(rows, new, strict=True)]
     text = "[" + ",\n".join(both) + "]\n" if is_array else "\n".join(both) + "\n"
@@ -260,9 +254,9 @@ def _add_to_arrow(file: TableFile, added: dict[str, list[Any]]) -> bytes:
 
 def sheet_bytes(frame: DataFrame, *, excel: bool) -> bytes:
     """A table as CSV or as a spreadsheet; formulas are made safe."""
-    frame, stream = frame.rename(columns=lambda name: safe_cell(str(name))), io.BytesIO()
+    frame, stream = frame.rename(columns=lambda name: files.safe_cell(str(name))), io.BytesIO()
     for name in frame.columns[[dtype.kind == "O" for dtype in frame.dtypes]]:
-        frame[name] = [safe_cell(v) if isinstance(v, str) else v for v in frame[name]]
+        frame[name] = [files.safe_cell(v) if isinstance(v, str) else v for v in frame[name]]
     if not excel:
         frame.to_csv(stream, index=False)
         return stream.getvalue()
@@ -274,7 +268,7 @@ def sheet_bytes(frame: DataFrame, *, excel: bool) -> bytes:
     return stream.getvalue()
 
 
-def write_json(path: PathLike, document: Any) -> None:
+def write_json(path: files.PathLike, document: Any) -> None:
     """Write a result as JSON. If this fails, an existing file stays unchanged."""
     write_text(path, as_json(document))
 

@@ -7,17 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from smdeclust.io.write import write_bytes, write_text
+from smdeclust.paper import results
 from smdeclust.paper.claims import Claim, check_claims
 from smdeclust.paper.plan import Plan
-from smdeclust.paper.results import (
-    TIE,
-    Rows,
-    in_date,
-    is_feasible,
-    published,
-    values_by_instance,
-    values_by_run,
-)
 from smdeclust.paper.store import Store
 from smdeclust.paper.table import Cell, Table, to_csv, to_latex, to_markdown
 from smdeclust.paper.tables import agreement_table, tables_of
@@ -73,7 +65,9 @@ def report(store: Path | str, target: Path | str, remark: str = "") -> Path:
         n_problems = 0
         if not any(part.unconstrained for part in plan.parts):
             # as in the paper: single runs of the variants, averages over seeds elsewhere
-            values = (values_by_run if name == "variants" else values_by_instance)(plan, rows)
+            values = (results.values_by_run if name == "variants" else results.values_by_instance)(
+                plan, rows
+            )
             if write_profiles(values, folder / f"profile_{name}"):
                 n_problems = len(values["objective"])
         chapters[name] = Chapter(plan.title, plan.methods(), tables, n_problems)
@@ -91,7 +85,7 @@ def write_page(
     for table in (table for chapter in chapters.values() for table in chapter.tables):
         write_text(folder / f"{table.name}.csv", to_csv(table))
         write_text(folder / f"{table.name}.tex", to_latex(table))
-    texts = published("texts")
+    texts = results.published("texts")
     methods = dict.fromkeys(method for chapter in chapters.values() for method in chapter.methods)
     named = [(m, texts["methods"].get(m, "a method of your own")) for m in methods]
     legend = _table(("Name", "Method"), named)
@@ -131,7 +125,7 @@ def _table(heads: Iterable[str], lines: Iterable[Iterable[str | int]]) -> str:
 
 def _chapter(name: str, chapter: Chapter, claims: list[Claim], folder: str) -> list[str]:
     said, aims = ("\n".join(_shown(c) for c in claims if c.aim is aim) for aim in (False, True))
-    parts = [f"## {chapter.title}", published("texts")["experiments"].get(name, ""), said]
+    parts = [f"## {chapter.title}", results.published("texts")["experiments"].get(name, ""), said]
     if aims:
         parts += ["This package has aims of its own, which are not in the paper:", aims]
     for table in chapter.tables:
@@ -163,7 +157,7 @@ def _shown(claim: Claim) -> str:
 
 
 def _what_was_run(
-    plans: Mapping[str, Plan], scales: Mapping[str, str], rows: Rows, remark: str
+    plans: Mapping[str, Plan], scales: Mapping[str, str], rows: results.Rows, remark: str
 ) -> str:
     used = {run.key for plan in plans.values() for run in plan.runs() if run.key in rows}
     ended = [rows[key] for key in used]
@@ -178,12 +172,14 @@ def _what_was_run(
     if ended:
         days = sorted({row["finished"][:10] for row in ended})
         total = in_words(sum(row["cpu_seconds"] or row["seconds"] or 0.0 for row in ended))
-        lines.append("- Date: " + " to ".join(dict.fromkeys(map(in_date, (days[0], days[-1])))))
+        lines.append(
+            "- Date: " + " to ".join(dict.fromkeys(map(results.in_date, (days[0], days[-1]))))
+        )
         lines.append(f"- Total CPU time: {total}, with one core for each run")
     counts = []
     for name, runs in ((name, plan.runs()) for name, plan in plans.items()):
         found = [rows[run.key] for run in runs if run.key in rows]
-        good = sum(is_feasible(row) for row in found)
+        good = sum(results.is_feasible(row) for row in found)
         done = sum(row["status"] in ("ok", "infeasible") for row in found)
         counts.append((name, scales[name], len(runs), len(found), good, done - good))
     heads = "Experiment", "Scale", "Planned", "Ended", "Feasible", "Infeasible"
@@ -203,7 +199,7 @@ def in_words(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def _left_out(plans: Mapping[str, Plan], rows: Rows) -> str:
+def _left_out(plans: Mapping[str, Plan], rows: results.Rows) -> str:
     missing: list[tuple[str, str, str]] = []
     for name, plan in plans.items():
         reasons: dict[str, list[str]] = defaultdict(list)
@@ -242,7 +238,7 @@ def write_profiles(values: Mapping[str, Any], target: Path) -> list[Path]:
     def draw() -> Any:
         _, panels = plt.subplots(2, 2, figsize=(10.5, 7.1), layout="constrained")
         for axes, metric in zip(panels.flat, AXES, strict=True):
-            tie = TIE if metric == "objective" else 0.0
+            tie = results.TIE if metric == "objective" else 0.0
             profile = performance_profile(values[metric].to_dict("list"), tie_tol=tie)
             plot_performance_profile(profile, metric=AXES[metric], ax=axes)
         return panels[0, 0]

@@ -7,23 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from smdeclust.datasets import list_datasets
+from smdeclust.paper import results
 from smdeclust.paper.plan import Plan
-from smdeclust.paper.results import (
-    TIE,
-    Rows,
-    Spread,
-    averages,
-    best_known,
-    by_dataset,
-    if_feasible,
-    of_method,
-    paper_tables,
-    published,
-    relative_difference,
-    shares,
-    spread,
-    violated_share,
-)
 from smdeclust.paper.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -33,7 +18,7 @@ NAN = float("nan")
 KINDS = ("must-links", "both", "cannot-links")
 
 
-def tables_of(plan: Plan, rows: Rows) -> list[Table]:
+def tables_of(plan: Plan, rows: results.Rows) -> list[Table]:
     """The tables that a plan's runs fill."""
     methods = set(plan.methods())
     if any(part.unconstrained for part in plan.parts):
@@ -58,12 +43,12 @@ def kind_of(configuration: str) -> str | None:
     return "both" if must and cannot else "must-links" if must else "cannot-links"
 
 
-def violation_tables(plan: Plan, rows: Rows) -> list[Table]:
+def violation_tables(plan: Plan, rows: results.Rows) -> list[Table]:
     """Table 1: the share of pairs that clustering without constraints breaks."""
     import pandas as pd
 
     found = [
-        (run.dataset, kind_of(c) or c, violated_share(must + cannot, n_must + n_cannot))
+        (run.dataset, kind_of(c) or c, results.violated_share(must + cannot, n_must + n_cannot))
         for run in plan.runs()
         if run.key in rows and rows[run.key]["status"] == "ok"
         for c, (must, cannot, n_must, n_cannot) in rows[run.key]["details"]["broken"].items()
@@ -73,7 +58,7 @@ def violation_tables(plan: Plan, rows: Rows) -> list[Table]:
     set_of = {info.name: info.set for info in list_datasets()}
     tables = []
     for number in (1, 2, 3):
-        printed = paper_tables()[f"violations_set{number}"]
+        printed = results.paper_tables()[f"violations_set{number}"]
         names = [n for n in dict.fromkeys(n for n, _, _ in found) if set_of.get(n, 1) == number]
         kinds = dict.fromkeys(kind for n, kind, share in found if n in names and share == share)
         heads: Sequence[str] = KINDS if number == 1 else printed["columns"]
@@ -92,13 +77,13 @@ def violation_tables(plan: Plan, rows: Rows) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def synthetic_table(plan: Plan, rows: Rows) -> Table:
+def synthetic_table(plan: Plan, rows: results.Rows) -> Table:
     """Table 2: SG-MDE, BLP-KM and COP-KM on the synthetic data sets."""
     body: list[dict[str, Cell]] = []
     lines = []
-    for name, cases in by_dataset(averages(plan, rows)):
-        quality, effort = (shares(cases, m) for m in ("objective", "local_iterations"))
-        paper = _printed(paper_tables()["synthetic"], name, range(5))
+    for name, cases in results.by_dataset(results.averages(plan, rows)):
+        quality, effort = (results.shares(cases, m) for m in ("objective", "local_iterations"))
+        paper = _printed(results.paper_tables()["synthetic"], name, range(5))
         n, k = name[1:].split("_k")
         if body and body[-1]["N"].value != n:
             lines.append(len(body) - 1)
@@ -111,7 +96,7 @@ def synthetic_table(plan: Plan, rows: Rows) -> Table:
     return _table("table2", body, lines)
 
 
-def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
+def exact_table(plan: Plan, rows: results.Rows, method: str) -> Table:
     """Table 3: a method against the best known objectives and the time of an exact method."""
     proofs = {
         (run.dataset, run.configuration): rows[run.key]
@@ -120,26 +105,28 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
     }
     body = []
     n_own = 0
-    for name, cases in by_dataset(averages(plan, rows, method)):
+    for name, cases in results.by_dataset(results.averages(plan, rows, method)):
         cases = cases.droplevel("dataset")
-        ours = of_method(cases, method)
-        known = ours.index.to_series().map(lambda c, name=name: best_known().get(f"{name}/{c}"))
+        ours = results.of_method(cases, method)
+        known = ours.index.to_series().map(
+            lambda c, name=name: results.best_known().get(f"{name}/{c}")
+        )
         n_own += int(known.isna().sum())
         # else the best of all runs at hand has to do
         known = known.astype(float).fillna(cases["best"].groupby(level="configuration").min())
-        objectives = if_feasible(ours, "objective")
-        against = spread(objectives, known, tol=TIE)
+        objectives = results.if_feasible(ours, "objective")
+        against = results.spread(objectives, known, tol=results.TIE)
         worst = (ours["worst"] / known - 1.0).max()
         proven = {c: proofs[name, c] for c in ours.index if (name, c) in proofs}
         # the paper's rule: times count where the objective is at least as good
-        good = [c for c in proven if objectives[c] <= known[c] * (1 + TIE)]
+        good = [c for c in proven if objectives[c] <= known[c] * (1 + results.TIE)]
         exact = ours.index.to_series().map({c: row["cpu_seconds"] for c, row in proven.items()})
-        quick = spread(ours["seconds"][good], exact[good], of=len(proven))
+        quick = results.spread(ours["seconds"][good], exact[good], of=len(proven))
         paper = _of_paper("exact", name, method)
         n_proven = sum(row["stop_reason"] == "optimal" for row in proven.values())
         row = {"Dataset": Cell(name)} | _spread_cells("Objective", against, paper.get("objective"))
-        above = 100.0 * worst if worst > TIE else 0.0
-        row["Objective: Δ worst run"] = Cell(above, digits=3, bold=worst <= TIE)
+        above = 100.0 * worst if worst > results.TIE else 0.0
+        row["Objective: Δ worst run"] = Cell(above, digits=3, bold=worst <= results.TIE)
         row |= _spread_cells("Time", quick, paper.get("time"), digits=2)
         row["Time: median s"] = Cell(ours["seconds"].median(skipna=False), digits=3)
         row["Exact method: median s"] = Cell(exact.median(), digits=1)
@@ -149,11 +136,11 @@ def exact_table(plan: Plan, rows: Rows, method: str) -> Table:
     return _table(_name("table3", method), body, more=more)
 
 
-def soft_table(plan: Plan, rows: Rows, method: str) -> Table:
+def soft_table(plan: Plan, rows: results.Rows, method: str) -> Table:
     """Table 4: a method against S-HG-MEANS, where that one breaks no pair."""
     body = []
-    for name, cases in by_dataset(averages(plan, rows, method, "S-HG-MEANS")):
-        ours, soft = (of_method(cases, m) for m in (method, "S-HG-MEANS"))
+    for name, cases in results.by_dataset(results.averages(plan, rows, method, "S-HG-MEANS")):
+        ours, soft = (results.of_method(cases, m) for m in (method, "S-HG-MEANS"))
         feasible = soft["n_feasible"] == soft["n_done"]
         paper = _of_paper("soft", name, method)
         row = {
@@ -163,24 +150,24 @@ def soft_table(plan: Plan, rows: Rows, method: str) -> Table:
             "Feasible: of": Cell(len(soft)),
         }
         for title, metric, values, tol in (
-            ("Objective", "objective", if_feasible(ours, "objective"), TIE),
+            ("Objective", "objective", results.if_feasible(ours, "objective"), results.TIE),
             ("Time", "seconds", ours["seconds"], 0.0),
             ("Local searches", "local_searches", ours["local_searches"], 0.0),
         ):
-            against = spread(values[feasible], soft[metric][feasible], tol=tol)
+            against = results.spread(values[feasible], soft[metric][feasible], tol=tol)
             row |= _spread_cells(title, against, paper.get("time" if title == "Time" else metric))
         body.append(row)
     return _table(_name("table4", method), body)
 
 
-def comparison_table(plan: Plan, rows: Rows) -> Table:
+def comparison_table(plan: Plan, rows: results.Rows) -> Table:
     """Any plan: mean objective, time and effort of each method on each data set."""
     body: list[dict[str, Cell]] = []
     lines = []
-    for name, cases in by_dataset(averages(plan, rows)):
-        quality = shares(cases, "objective")
+    for name, cases in results.by_dataset(results.averages(plan, rows)):
+        quality = results.shares(cases, "objective")
         best = cases["objective"].groupby(level="configuration").transform("min")
-        above = relative_difference(cases["objective"], best)
+        above = results.relative_difference(cases["objective"], best)
         means = cases.assign(above=above).groupby(level="method").mean()
         for method in plan.methods():
             own = means.loc[method]
@@ -194,14 +181,14 @@ def comparison_table(plan: Plan, rows: Rows) -> Table:
                     "Local searches": Cell(own["local_searches"], digits=1),
                     "Iterations": Cell(own["local_iterations"], digits=1),
                     "% infeasible": Cell(_infeasible(cases, method), digits=1),
-                    "Runs": Cell(int(of_method(cases, method)["n_done"].sum())),
+                    "Runs": Cell(int(results.of_method(cases, method)["n_done"].sum())),
                 }
             )
         lines.append(len(body) - 1)
     return _table(f"{plan.name}_methods", body, lines)
 
 
-def agreement_table(plans: Mapping[str, Plan], rows: Rows) -> Table | None:
+def agreement_table(plans: Mapping[str, Plan], rows: results.Rows) -> Table | None:
     """Adjusted Rand index with the classes, without pairs and with pairs of each kind."""
     free: dict[str, float] = {}
     if "violations" in plans:
@@ -211,7 +198,7 @@ def agreement_table(plans: Mapping[str, Plan], rows: Rows) -> Table | None:
                 free.setdefault(run.dataset, row["adjusted_rand"])
     if "exact" not in plans:
         return None
-    found = of_method(averages(plans["exact"], rows, "SMDEClust"), "SMDEClust")
+    found = results.of_method(results.averages(plans["exact"], rows, "SMDEClust"), "SMDEClust")
     values = found["adjusted_rand"].dropna().reset_index()
     values["kind"] = values["configuration"].map(lambda c: kind_of(c) or "both")
     by_kind: Any = values.groupby(["dataset", "kind"], sort=False)["adjusted_rand"].mean().unstack()
@@ -227,7 +214,7 @@ def _table(
     name: str, body: list[dict[str, Cell]], lines: Sequence[int] = (), more: str = ""
 ) -> Table:
     """A table with its title and its note."""
-    texts = published("texts")["tables"]
+    texts = results.published("texts")["tables"]
     title, note = texts["methods" if name.endswith("_methods") else name]
     return Table(name, title, tuple(body), frozenset(lines), note + more)
 
@@ -239,7 +226,7 @@ def _name(stem: str, method: str) -> str:
 
 def _of_paper(table: str, name: str, method: str) -> Mapping[str, Any]:
     """The paper's figures for a data set; it has them for SG-MDE."""
-    return paper_tables()[table]["rows"].get(name, {}) if method == "SG-MDE" else {}
+    return results.paper_tables()[table]["rows"].get(name, {}) if method == "SG-MDE" else {}
 
 
 def _printed(table: Mapping[str, Any], name: str, columns: Sequence[Any]) -> list[float]:
@@ -248,7 +235,7 @@ def _printed(table: Mapping[str, Any], name: str, columns: Sequence[Any]) -> lis
 
 
 def _spread_cells(
-    group: str, against: Spread, paper: Sequence[float] | None, *, digits: int = 3
+    group: str, against: results.Spread, paper: Sequence[float] | None, *, digits: int = 3
 ) -> dict[str, Cell]:
     """Four cells: %S, and the least, median and largest difference."""
     share, *theirs = paper if paper is not None else (None,) * 4
@@ -266,5 +253,5 @@ def _extent(cases: DataFrame) -> Cell:
 
 def _infeasible(cases: DataFrame, method: str) -> float:
     """Runs of a method that ended without a feasible solution, in percent."""
-    own = of_method(cases, method)
+    own = results.of_method(cases, method)
     return float(100.0 * own["n_infeasible"].sum() / own["n_done"].sum())

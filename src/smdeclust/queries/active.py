@@ -24,6 +24,7 @@ from smdeclust.estimators.parameters import (
 )
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.points.validation import as_points
+from smdeclust.queries import suggest
 from smdeclust.queries.answers import (
     DIFFERENT,
     SAME,
@@ -36,17 +37,6 @@ from smdeclust.queries.answers import (
 )
 from smdeclust.queries.influence import Nearness
 from smdeclust.queries.refits import LOOK_BACK, Refits, stop_advice
-from smdeclust.queries.suggest import (
-    RANDOM,
-    Check,
-    LabelQuestion,
-    Suggestion,
-    check_strategy,
-    implied_pair,
-    look_at,
-    suggest_from,
-    suggest_labels_from,
-)
 from smdeclust.structure.structure import Structure
 
 logger = logging.getLogger("smdeclust")
@@ -131,7 +121,7 @@ class ActiveClustering:
     estimator: Any = field(kw_only=False)
     oracle: Callable[..., Any] = field(kw_only=False)
     budget: int = whole(100, low=0)
-    strategy: str = anything("influence", check=check_strategy)
+    strategy: str = anything("influence", check=suggest.check_strategy)
     ask: str = choice("pairs", ("pairs", "labels"))
     error_rate: float | str = anything(0.0, check=_check_rate)
     grow: bool = flag(False)
@@ -169,7 +159,7 @@ class ActiveClustering:
             self.answers_.extend(answers)
             surprise = False
             for answer in answers:
-                if isinstance(question, Check) and answer.verdict != UNKNOWN:
+                if isinstance(question, suggest.Check) and answer.verdict != UNKNOWN:
                     self._checks.add(agreed=answer.verdict == question.expected)
                 surprise |= self._take(answer)
             if all(answer.verdict == UNKNOWN for answer in answers):
@@ -230,25 +220,25 @@ class ActiveClustering:
 
     def _next_question(
         self, points: np.ndarray, rng: np.random.Generator
-    ) -> Suggestion | LabelQuestion | None:
-        picture = look_at(
+    ) -> suggest.Suggestion | suggest.LabelQuestion | None:
+        picture = suggest.look_at(
             self.estimator_, points, self.constraints_, rng, self._refits.coordinates,
             skip=self._skipped,
         )  # fmt: skip
         if self.error_rate == "auto" and self.n_questions_ % CHECK_EVERY == CHECK_EVERY - 1:
-            check = implied_pair(picture, [answer.pair for answer in self.answers_])
+            check = suggest.implied_pair(picture, [answer.pair for answer in self.answers_])
             if check is not None:
                 return check
-        if self.strategy != RANDOM or self.ask == "labels":
+        if self.strategy != suggest.RANDOM or self.ask == "labels":
             answered = np.flatnonzero(picture.known.is_answered)
             if self._near is None or not self._near.fits(picture.points, answered):
                 self._near = Nearness.of(picture.points, answered)
         if self.ask == "labels":
-            return next(iter(suggest_labels_from(picture, 1, self._near)), None)
-        return next(iter(suggest_from(picture, 1, self.strategy, self._near)), None)
+            return next(iter(suggest.suggest_labels_from(picture, 1, self._near)), None)
+        return next(iter(suggest.suggest_from(picture, 1, self.strategy, self._near)), None)
 
-    def _ask(self, question: Suggestion | LabelQuestion) -> list[Answer]:
-        if isinstance(question, Suggestion):
+    def _ask(self, question: suggest.Suggestion | suggest.LabelQuestion) -> list[Answer]:
+        if isinstance(question, suggest.Suggestion):
             return [as_answer(question.pair, self.oracle(*question.pair))]
         answer = self.oracle(question.row, list(question.representatives))
         return as_label_answers(question.row, question.representatives, answer)

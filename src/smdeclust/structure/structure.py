@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.structure import rejections
 from smdeclust.structure.bounds import Bounds, SizeBounds
 from smdeclust.structure.coloring import Verdict, find_coloring
 from smdeclust.structure.graph import (
@@ -22,13 +23,6 @@ from smdeclust.structure.graph import (
 from smdeclust.structure.groups import Coupling
 from smdeclust.structure.pairs import as_pairs, count_broken
 from smdeclust.structure.quotas import Quota, bounds_of
-from smdeclust.structure.rejections import (
-    find_packing,
-    reject_closed_clusters,
-    reject_contradictions,
-    reject_too_few_groups,
-    reject_uncolorable,
-)
 
 # Seconds that the search for colors may take whatever the deadline: without, nothing is found.
 FIRST_SECONDS = 0.5
@@ -120,7 +114,7 @@ class Structure:
         coupling = Coupling.of_pairs(n_points, together, linked)
         edges = coupling.groups_of(apart)
         if (edges[:, 0] == edges[:, 1]).any():
-            reject_contradictions(edges, together, apart)
+            rejections.reject_contradictions(edges, together, apart)
         _reject_unfillable(coupling, weight, n_clusters)
         if quotas and bounds is None:
             bounds = SizeBounds(np.ones(n_clusters), np.full(n_clusters, np.inf))
@@ -136,7 +130,7 @@ class Structure:
             until = max(deadline, time.perf_counter() + FIRST_SECONDS)
             found = find_coloring(indptr, indices, n_clusters, deadline=until)
             if found.verdict is Verdict.INFEASIBLE:
-                reject_uncolorable(found, n_clusters, coupling)
+                rejections.reject_uncolorable(found, n_clusters, coupling)
             colors = found.colors
         if bounds is not None and not again:
             bounds = _fillable(bounds, weight)
@@ -156,7 +150,7 @@ class Structure:
         )
         if known.group_bounds is None:
             return known
-        packing = None if again else find_packing(known, deadline)
+        packing = None if again else rejections.find_packing(known, deadline)
         if again and labels is not None:
             packing = known.group_labels(labels)
         if packing is None or not known.group_bounds.hold(packing):
@@ -329,7 +323,7 @@ def _fillable(bounds: SizeBounds, weight: np.ndarray | None) -> SizeBounds:
         )
     by_weight = bounds.by_weight and weight is not None
     least = float(weight.min()) * (1 - 1e-9) if by_weight else 1.0  # type: ignore[union-attr]
-    reject_closed_clusters(bounds, least)
+    rejections.reject_closed_clusters(bounds, least)
     return replace(bounds, low=np.maximum(bounds.low, least))
 
 
@@ -348,4 +342,6 @@ def _reject_unfillable(coupling: Coupling, weight: np.ndarray | None, n_clusters
         lone = np.count_nonzero(weight) - np.count_nonzero(weight[coupling.rows])
         n_filling = int(lone + np.count_nonzero(weights))
     if n_filling < n_clusters:
-        reject_too_few_groups(n_filling, coupling.n_groups, coupling.n_points, n_clusters)
+        rejections.reject_too_few_groups(
+            n_filling, coupling.n_groups, coupling.n_points, n_clusters
+        )

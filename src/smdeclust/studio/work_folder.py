@@ -25,17 +25,7 @@ from typing import Any
 import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.io import write_bytes, write_labels, write_text
-from smdeclust.io.files import (
-    RowResolver,
-    as_csv,
-    bad_line,
-    decode,
-    index_ids,
-    plain_cell,
-    read_bytes,
-    shown,
-)
+from smdeclust.io import files, write_bytes, write_labels, write_text
 from smdeclust.io.pair_forms import Reading, read_csv
 from smdeclust.io.per_point import named_entries
 from smdeclust.studio.sheet import Sheet
@@ -183,36 +173,36 @@ def pairs_text(wishes: Wishes, sheet: Sheet) -> str:
         kind = "ml" if pair.together else "cl"
         notes = [pair.note, pair.by] if noted else []
         rows.append([sheet.name(pair.first), sheet.name(pair.second), kind, sure, *notes])
-    return as_csv(rows).decode()
+    return files.as_csv(rows).decode()
 
 
 def known_text(wishes: Wishes, sheet: Sheet) -> str:
     """The labels that were said, as CSV."""
     said = ([sheet.name(row), name] for row, name in wishes.labelled)
-    return as_csv([["row" if sheet.ids is None else "id", "label"], *said]).decode()
+    return files.as_csv([["row" if sheet.ids is None else "id", "label"], *said]).decode()
 
 
 def read_pairs(path: Path, wishes: Wishes, sheet: Sheet) -> Wishes:
     """Read what :func:`pairs_text` wrote, or any CSV of pairs."""
-    reading, pairs, content = Reading(path, _resolver(sheet)), [], read_bytes(path)
+    reading, pairs, content = Reading(path, _resolver(sheet)), [], files.read_bytes(path)
     for kind, i, j, line, sure, note, by in read_csv(content, reading) if content.strip() else ():
         first, second = (reading.rows(word, path, line) for word in (i, j))
         if first == second:
-            raise bad_line(path, line, f"{shown(i)} paired with itself", "two points")
-        said = plain_cell(note)[:LONGEST_NOTE], plain_cell(by)[:LONGEST_NAME]
+            raise files.bad_line(path, line, f"{files.shown(i)} paired with itself", "two points")
+        said = files.plain_cell(note)[:LONGEST_NOTE], files.plain_cell(by)[:LONGEST_NAME]
         pairs.append(Pair(first, second, kind == "must_link", sure or 1.0, *said))
     return add_pairs(replace(wishes, pairs=()), pairs)
 
 
 def read_known(path: Path, wishes: Wishes, sheet: Sheet) -> Wishes:
     """Read what :func:`known_text` wrote."""
-    found = named_entries(decode(read_bytes(path), path), path, _resolver(sheet))
-    said = ((row, plain_cell(word)[:LONGEST_NAME]) for row, (word, _) in found.items())
+    found = named_entries(files.decode(files.read_bytes(path), path), path, _resolver(sheet))
+    said = ((row, files.plain_cell(word)[:LONGEST_NAME]) for row, (word, _) in found.items())
     return replace(wishes, labelled=tuple((row, name) for row, name in said if name))
 
 
-def _resolver(sheet: Sheet) -> RowResolver:
-    return RowResolver(len(sheet), None if sheet.ids is None else index_ids(sheet.ids))
+def _resolver(sheet: Sheet) -> files.RowResolver:
+    return files.RowResolver(len(sheet), None if sheet.ids is None else files.index_ids(sheet.ids))
 
 
 @contextmanager
