@@ -167,7 +167,7 @@ def test_compare_says_which_sizes_are_off(cli, flowers):
     assert free["clusters_out_of_bounds"][0] > 0
     shown = cli(*tight).out
     assert "sizes off" in shown
-    row = next(line for line in shown.splitlines() if "COP-KM" in line).split()
+    row = next(line for line in shown.splitlines() if "COP-k-means" in line).split()
     assert row[3:6] == ["-", "0", str(free["clusters_out_of_bounds"][0])]
     loose = json.loads(cli(*given, "--size-max", "60,60,59", "--json").out)["methods"]
     assert [row["clusters_out_of_bounds"] for row in loose] == [[0], [0]]

@@ -38,7 +38,7 @@ def test_options_that_a_method_lacks(cli, flowers):
     """Said with the methods that have them."""
     result = cli("fit", flowers, "-k", 3, "-m", "cop-kmeans", "--metric", "learned")
     assert result.code == 1
-    assert "--metric: COP-KM does not have it" in result.err
+    assert "--metric: COP-k-means does not have it" in result.err
     assert "smdeclust" in result.err
 
 

@@ -218,7 +218,7 @@ def test_labels_join_and_part() -> None:
         assert find_conflict(after, ground, []) is None
     ways = [way["label"] for way in conflict["ways"]]
     assert ways == [
-        "Make it soft (90% sure)",
+        "Make the new pair soft (90% sure)",
         "Remove the label x of",
         "Remove the label y of",
     ]

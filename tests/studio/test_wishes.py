@@ -90,7 +90,11 @@ def test_conflict_with_ways_out() -> None:
     conflict = find_conflict(wanted, GROUND, [new])
     assert conflict is not None
     assert {tuple(pair[:2]) for pair in conflict["pairs"]} == {(0, 1), (1, 2), (0, 2)}
-    assert [way["label"] for way in conflict["ways"]] == ["Make it soft (90% sure)", "Drop", "Drop"]
+    assert [way["label"] for way in conflict["ways"]] == [
+        "Make the new pair soft (90% sure)",
+        "Drop",
+        "Drop",
+    ]
     for way in conflict["ways"]:
         after = wishes
         for action in way["actions"]:

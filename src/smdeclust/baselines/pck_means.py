@@ -88,7 +88,7 @@ class COPKMeans(FromCenters, StrictBaseline):
     """
 
     _failure = (
-        "COP-KM failed in all of its {n} starts: it places groups one by one, without "
+        "COP-k-means failed in all of its {n} starts: it places groups one by one, without "
         "backtracking. A feasible clustering may still exist. Try more starts (n_init), or "
         "SMDEClust or BLPKMeans, whose assignment step is exact."
     )

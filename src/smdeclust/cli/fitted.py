@@ -142,8 +142,7 @@ def read_fitted(path: Path) -> Fitted:
     try:
         if "view_weights" in document:
             raise ValueError(
-                "it is from --method guided, whose clusters need not be round; "
-                "GuidedClustering.predict places new rows in Python"
+                "it is from --method guided; in Python, GuidedClustering.predict assigns new rows"
             )
         model: dict[str, Any] = {
             name: None if value is None else np.asarray(value, dtype=np.float64)

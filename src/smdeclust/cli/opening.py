@@ -243,9 +243,9 @@ def _read_pairs(data: Inputs, pair_paths: list[Path] | None, reading: Reading, b
     if table.groups is not None:
         if reading.kind is None:
             raise CommandError(
-                f"Do rows with the same {table.group_name} go together or apart? Pass --kind ml or "
-                "--kind cl. If these are known classes, together within a class and apart across "
-                f"classes, pass --class-column {table.group_name} instead."
+                f"Do rows with the same {table.group_name} belong together? If so, pass --kind ml, "
+                "otherwise --kind cl. If the column has known classes, pass --class-column "
+                f"{table.group_name} instead."
             )
         known = known | pairs_from_groups(table, reading.kind, data.path)
     if reading.class_column is not None:

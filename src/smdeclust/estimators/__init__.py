@@ -45,7 +45,7 @@ def __getattr__(name: str) -> Any:
     import smdeclust
 
     warnings.warn(
-        f"{__name__}.{name} is now smdeclust.baselines.{name}; the old name goes away in 0.4.",
+        f"{__name__}.{name} is now smdeclust.baselines.{name}; the old name is removed in 0.4.",
         FutureWarning,
         stacklevel=2,
     )

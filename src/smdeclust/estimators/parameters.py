@@ -113,7 +113,9 @@ def current(thing: Any, name: str) -> Any:
 def warn_renamed(owner: str, old: str, new: str) -> None:
     """Say that a name has another one now."""
     warnings.warn(
-        f"{owner}: {old} is now {new}; the old name goes away in 0.4.", FutureWarning, stacklevel=4
+        f"{owner}: {old} is now {new}; the old name is removed in 0.4.",
+        FutureWarning,
+        stacklevel=4,
     )
 
 

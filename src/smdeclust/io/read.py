@@ -175,8 +175,8 @@ def _roles(formats: list[str], paths: list[files.PathLike], named: str | None) -
         if in_two != [True, True]:
             two_files = " or give two files, must-links first" if in_two[0] else ""
             raise InvalidInputError(
-                f"{paths[first]}: the format {formats[first]} does not say whether its rows go "
-                f"together or apart. Pass {files.argument('kind')}{two_files}."
+                f"{paths[first]}: the format {formats[first]} does not say whether its rows belong "
+                f"together. Pass {files.argument('kind')}{two_files}."
             )
         kinds = ["must_link", "cannot_link"]
     roles = dict(zip(open_files, kinds, strict=True))

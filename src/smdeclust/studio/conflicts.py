@@ -84,9 +84,8 @@ def _ways(
     keys = {pair.key for pair in new}
     repeat = [_say(pair, pair.confidence) for pair in new]
     if new:
-        ways.append(
-            {"label": f"Make it soft ({SOFT:.0%} sure)", "actions": [_say(p, SOFT) for p in new]}
-        )
+        label = f"Make the new pair{'s' * (len(new) > 1)} soft ({SOFT:.0%} sure)"
+        ways.append({"label": label, "actions": [_say(p, SOFT) for p in new]})
     label, k = "One more cluster", wishes.n_clusters + 1
     if error.reason == "too_few_groups":
         label, k = "One fewer cluster", wishes.n_clusters - 1

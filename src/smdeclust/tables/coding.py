@@ -101,7 +101,7 @@ class NumberCoder(Coder):
         if not self.soft:
             as_given = self.center == 0 and self.scale == 1
             return "as given" if as_given else "mean 0, standard deviation 1"
-        return f"centered at {self.center:g}, divided by {self.scale:.3g}, softly clipped at 3"
+        return f"centered at {self.center:g}, divided by {self.scale:.3g}, outliers pulled in"
 
     def code(self, values: Values, where: str) -> np.ndarray:
         numbers = _as_numbers(values, where, self.odd)
@@ -287,7 +287,7 @@ class DateCoder(Coder):
 
     @property
     def done(self) -> str:
-        scaled = f"days, divided by {self.days['scale']:.3g}, softly clipped at 3"
+        scaled = f"days, divided by {self.days['scale']:.3g}, outliers pulled in"
         return scaled + ("; and the season" if self.season else "")
 
     def code(self, values: Values, where: str) -> np.ndarray:

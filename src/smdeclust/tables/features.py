@@ -165,7 +165,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     def _learn(self, name: str, values: Values, *, named: bool) -> None:
         role = self.roles_[name]
         if role == "text" and not named:
-            self.done_[name] = "not used; give it the role text to use it"
+            self.done_[name] = "not used; to use it, give it the role text"
         elif not values.column.notna().any():
             self.done_[name] = "no values, so not used"
         elif self.scaling != "robust" and values.kind != "numbers" and role != "number":

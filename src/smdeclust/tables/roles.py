@@ -103,7 +103,7 @@ def _names_of_rows(columns: Mapping[str, Values], found: dict[str, Guess]) -> di
     for name in (name for name, guess in found.items() if guess.role == "text"):
         cells, called = columns[name].column, _words_of(name) & {"name", "names"}
         if cells.is_unique and called:
-            return {name: Guess("id", "its name, all different")}
+            return {name: Guess("id", "column name, all different")}
         if cells.is_unique and others and cells.str.fullmatch(_TITLE).mean() > 0.9:
             titles[name] = cells.str.len().mean()
     return {min(titles, key=titles.__getitem__): Guess("id", "all different")} if titles else {}
@@ -120,7 +120,7 @@ def guess_role(values: Values, name: str, *, may_be_class: bool = True) -> Guess
     mostly_empty = n < (1 - MOST_EMPTY) * len(column)  # then a class may have only a row or two
     few = 2 <= unique <= max(2, min(_MOST_CLASSES, n if mostly_empty else n // 4))
     if may_be_class and few and len(words) == 1 and words & _CLASS:
-        return Guess("class", f"its name, {unique} values")
+        return Guess("class", f"column name, {unique} values")
     if mostly_empty:
         return Guess("left out", f"{1 - n / len(column):.0%} empty")
     if unique == 1:
@@ -139,13 +139,13 @@ def _guess_numbers(values: Values, words: set[str], n: int, unique: int) -> Gues
     whole = bool((there % 1 == 0).all())
     around_one = not whole and there.min() > 0 and 0.2 < there.mean() < 5
     if words & _WEIGHT and len(words) <= 2 and around_one:
-        return Guess("weight", f"its name, mean {there.mean():.2g}")
+        return Guess("weight", f"column name, mean {there.mean():.2g}")
     if whole:
         span = there.max() - there.min()
         if unique == n and n > 20 and span == n - 1:
             return Guess("id", "consecutive whole numbers, each once" + _as_missing(values))
         if words & _ID and unique > 0.5 * n and n > 2:
-            return Guess("id", f"its name, {unique} different in {n} rows")
+            return Guess("id", f"column name, {unique} different values in {n} rows")
         as_dates = unique > 2 and 19_000_101 <= there.min() <= there.max() < 21_000_000
         if as_dates and not as_moments(there.map("{:.0f}".format)).odd:
             return Guess("date", "dates written as numbers")
@@ -162,7 +162,7 @@ def _guess_numbers(values: Values, words: set[str], n: int, unique: int) -> Gues
 def _guess_words(there: Series, words: set[str], n: int, unique: int) -> Guess:
     named = bool(words & _ID)
     if named and (unique == n or unique > max(_FEW_WHOLE, 0.3 * n)):
-        return Guess("id", f"its name, {unique} different in {n} rows")
+        return Guess("id", f"column name, {unique} different values in {n} rows")
     if words & _CODE and unique > 0.3 * n:
         return Guess("left out", f"a code with {unique} values")
     if unique <= min(_MOST_LEVELS, max(20, 0.15 * n)) and unique < 0.8 * n:
