@@ -393,7 +393,7 @@ def test_prices_of_bounds_are_those_of_the_relaxation(seed):
     problem = Problem.build(X, K, known.must_link, quotas=known.quotas, **sizes)
     costs = problem.group_costs(((X[:, None] - model.cluster_centers_) ** 2).sum(axis=2))
     bounds = problem.group_bounds
-    bounds = bounds.ordered(bounds.match(bounds.held(problem.group_labels(model.labels_))))
+    bounds = bounds.with_order(bounds.match(bounds.held(problem.group_labels(model.labels_))))
     prices = prices_of_bounds(problem, model.labels_, model.cluster_centers_)
     value = relaxation(costs, bounds)
     dual = bounds.priced(costs, prices).min(axis=1).sum() - bounds.charge(prices)

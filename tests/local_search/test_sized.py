@@ -8,7 +8,7 @@ import pytest
 from smdeclust.assignment import Status, exact_assignment
 from smdeclust.assignment.status import SOLVED
 from smdeclust.assignment.transport import transport
-from smdeclust.local_search import Limits, local_search, prove
+from smdeclust.local_search import Limits, last_proof, local_search
 from smdeclust.local_search.sized_lloyd import sized_lloyd
 from smdeclust.problem import Problem
 from tests.points.made import made
@@ -163,6 +163,6 @@ def test_a_device_keeps_sizes():
         problem = Problem.build(X, 3, **known, storage=storage, size_min=28, size_max=32)
         solution = local_search(problem, problem.enter(X[:3]))
         assert problem.group_bounds.hold(np.asarray(solution.labels))
-        found.append(prove(problem, solution, Limits()))
+        found.append(last_proof(problem, solution, Limits()))
     assert found[1].proven
     assert found[0].objective == pytest.approx(found[1].objective, rel=1e-9)

@@ -10,7 +10,7 @@ import pytest
 
 from smdeclust import SMDEClust
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
-from smdeclust.local_search import local_search, prove, search_all
+from smdeclust.local_search import last_proof, local_search, search_all
 from smdeclust.local_search.limits import Limits
 from smdeclust.local_search.search import search_at_prices
 from smdeclust.points.arrays import BlockPoints, DensePoints
@@ -276,7 +276,7 @@ def test_proofs_in_double_precision():
     problem = Problem.build(X, k, must, cannot, storage="torch")
     (found,) = search_all(problem, [problem.enter(X[:k])])
     assert not found.proven
-    proven = prove(problem, found, Limits())
+    proven = last_proof(problem, found, Limits())
     assert proven.proven
     assert proven.objective <= found.objective * (1 + 1e-7)
 

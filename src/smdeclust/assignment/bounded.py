@@ -251,7 +251,7 @@ def _assign_in_any_order(
     best: Found | None = None
     bound = -np.inf  # on the cost under every order
     for _ in range(MOST_ORDERS):
-        found = assign_bounded(costs, graph, bounds.ordered(order), upper, budget)
+        found = assign_bounded(costs, graph, bounds.with_order(order), upper, budget)
         if best is None or found.cost < best.cost:
             best, taken = found, order
         if found.labels is None:

@@ -103,7 +103,7 @@ def bound_prices(
     """
     bounds = known.group_bounds
     assert bounds is not None
-    taken = bounds.ordered(bounds.match(bounds.held(labels)))
+    taken = bounds.with_order(bounds.match(bounds.held(labels)))
     return assign_bounded(costs, known.graph, taken, labels, budget).prices
 
 

@@ -68,7 +68,7 @@ def certify(
       --jobs N: Number of parts to prove at the same time, each in its own process.
       --folder DIR: Save finished parts here, to continue another time.
     """
-    from smdeclust.exact import certify as prove
+    from smdeclust.exact import certify as find_certificate
 
     output.check_file(out, force=force)
     with output.progress("Proving") as update:
@@ -82,7 +82,7 @@ def certify(
         found = labels_beside(labels, inputs.table)
         weight = inputs.weight if weights is None else weights_beside(weights, inputs.table)
         update("branch and cut")
-        certificate = prove(
+        certificate = find_certificate(
             inputs.X,
             found,
             must_link=inputs.constraints.must_link,

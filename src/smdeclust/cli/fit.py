@@ -100,7 +100,7 @@ def fit(
         result = result_document(inputs, run, k, seed, context.obj or [])
         proof = None
         if certify:
-            result["proof"], proof = prove(replace(inputs, X=run.X), run, setup)
+            result["proof"], proof = certificate_of(replace(inputs, X=run.X), run, setup)
         if out is not None:
             page: dict[str, bytes] = {}
             if report:
@@ -161,7 +161,7 @@ def solve(setup: methods.Setup, inputs: opening.Inputs, *, as_json: bool) -> met
     return run  # noqa: RET504  (a return in the block: mypy cannot see that it always comes)
 
 
-def prove(
+def certificate_of(
     inputs: opening.Inputs, run: methods.Run, setup: methods.Setup
 ) -> tuple[dict[str, Any], bytes | None]:
     """How far from the best possible it is at most, or why not; and the certificate as a file."""

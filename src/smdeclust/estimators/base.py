@@ -61,7 +61,7 @@ def all_or_nothing(fit: Fit) -> Fit:
     leave nothing of an earlier one. While it runs, ``_last`` holds what the last fit had set."""
 
     @wraps(fit)
-    def whole(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         last = {name: before[name] for name in before if name.endswith("_") or name in _STATE}
         for name in last:
@@ -82,7 +82,7 @@ def all_or_nothing(fit: Fit) -> Fit:
         del self._last
         return fitted
 
-    return whole  # type: ignore[return-value]
+    return guarded  # type: ignore[return-value]
 
 
 class _Seeds(threading.local):

@@ -29,7 +29,7 @@ from smdeclust.estimators.search import Search
 from smdeclust.estimators.soft import SoftPrices, prices_of_bounds
 from smdeclust.estimators.warm import CUT_OFF, Earlier, FittedOn, as_earlier
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.local_search import PROOF_PIVOTS, Limits, Searches, can_go_deep, prove
+from smdeclust.local_search import PROOF_PIVOTS, Limits, Searches, can_go_deep, last_proof
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, rules
 from smdeclust.memetic.jumping import (
     FEW_CLUSTERS,
@@ -273,7 +273,7 @@ class SMDEClust(ConstrainedClusterer):
                 self._fitted_on = now
             most, pivots = self._search.max_local_iter, self._proof_pivots[1]
             if (not early and pivots) or not problem.points.abilities.exact:
-                best = prove(problem, best, Limits.of(most, pivots, deadline))
+                best = last_proof(problem, best, Limits.of(most, pivots, deadline))
             self.n_unproven_, self.proven_ = int(not best.proven), bool(best.proven)
             self._take_notes(problem)
             self._set_solution(problem, best.labels, like=earlier)

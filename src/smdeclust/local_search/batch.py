@@ -296,7 +296,7 @@ class Engine(ExitStack):
         """The bounds in this order, made once as long as it is the same."""
         if self.order is None or (self.order != order).any():
             assert self.bounds is not None
-            self.order, self.in_order = order.copy(), self.bounds.ordered(order)
+            self.order, self.in_order = order.copy(), self.bounds.with_order(order)
         return self.in_order
 
     def _label(self, centers: np.ndarray, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

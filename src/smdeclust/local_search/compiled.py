@@ -152,7 +152,7 @@ class CompiledSearch:
         return state.as_solution(self.constant, earlier)
 
 
-def prove_compiled(problem: Problem, solution: Solution, limits: Limits) -> Solution:
+def last_proof_compiled(problem: Problem, solution: Solution, limits: Limits) -> Solution:
     """Go on from a solution by complete assignments, until one does not lower the objective."""
     state = State(
         labels=np.array(solution.labels, dtype=np.int64),

@@ -15,7 +15,7 @@ import numpy as np
 
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.batch import Engine
-from smdeclust.local_search.compiled import CompiledSearch, prove_compiled
+from smdeclust.local_search.compiled import CompiledSearch, last_proof_compiled
 from smdeclust.local_search.kempe import swap_chains
 from smdeclust.local_search.limits import LEAST_FALL, Limits
 from smdeclust.local_search.state import State, partition
@@ -129,7 +129,7 @@ class Searches:
         return found
 
 
-def prove(problem: Problem, solution: Solution, limits: Limits) -> Solution:
+def last_proof(problem: Problem, solution: Solution, limits: Limits) -> Solution:
     """Continue from a solution that is not proven, in double precision, at least once."""
     if solution.proven:
         return solution
@@ -138,7 +138,7 @@ def prove(problem: Problem, solution: Solution, limits: Limits) -> Solution:
         # The same points in double precision; searches see them in the same coordinates.
         problem = Problem.of(problem, problem.X)
     elif abilities.contracted and not bounded:
-        return prove_compiled(problem, solution, limits)
+        return last_proof_compiled(problem, solution, limits)
     try:
         found = Searches(problem, False, limits)(solution.centers)
     except NoFeasibleSolutionError:
@@ -248,7 +248,7 @@ def _reorder(bounds: Bounds, engine: Engine, state: State, limits: Limits) -> bo
 
 def _swap(problem: Problem, all_bounds: Bounds, state: State) -> bool:
     """Go on by Kempe chains that keep the sizes; returns whether the objective fell."""
-    bounds = all_bounds.ordered(state.order)
+    bounds = all_bounds.with_order(state.order)
     labels, centers = np.array(state.labels, dtype=np.int64), state.centers.copy()
     own = state.objective - problem.constant
     if not swap_chains(problem.contracted, labels, centers, own, bounds):

@@ -56,15 +56,15 @@ class RowBatch:
         self.forget()
 
     @cached_property
-    def whole(self) -> State:
+    def all_rows(self) -> State:
         """The state of all rows: those of the blocks are parts of it."""
         return State.fresh(int(self.starts[-1]))
 
     def forget(self) -> None:
         """No labels, no bounds."""
-        self.whole.labels[:] = -1
+        self.all_rows.labels[:] = -1
         ends = self.starts[1:]
-        self.states = [self.whole.part(a, b) for a, b in zip(self.starts, ends, strict=False)]
+        self.states = [self.all_rows.part(a, b) for a, b in zip(self.starts, ends, strict=False)]
         self._restart()
 
     def _restart(self) -> None:
@@ -230,7 +230,7 @@ class RowBatch:
 
     def _moved(self, moves: Moves) -> np.ndarray:
         """Labels with these groups elsewhere: the bounds know nothing of them."""
-        labels = self.whole.labels.copy() if moves else self.whole.labels
+        labels = self.all_rows.labels.copy() if moves else self.all_rows.labels
         labels[list(moves)] = list(moves.values())
         return labels
 

@@ -96,13 +96,14 @@ class SparseBatch(RowBatch):
         centers = self._centers
         if self._age == 0:
             self._tally = Tally.zeros(*centers.shape)
-        before = self.whole.labels.copy()
+        before = self.all_rows.labels.copy()
         self._each(
             "assign", self._at, half_gaps(centers), moved_by(centers, self._previous), changes=True
         )
         self._age += 1
         n_changed = sum(
-            whole.move(self._tally, before[at], self.whole.labels[at]) for whole, at in self.wholes
+            whole.move(self._tally, before[at], self.all_rows.labels[at])
+            for whole, at in self.wholes
         )
         if self._age % RENEW_EVERY == 0:  # differences must not drift
             return self._sum_up(), n_changed
@@ -111,7 +112,7 @@ class SparseBatch(RowBatch):
     def _sum_up(self) -> ClusterSums:
         self._tally = Tally.zeros(*self._centers.shape)
         for whole, at in self.wholes:
-            whole.move(self._tally, np.full(whole.n_rows, -1, np.int32), self.whole.labels[at])
+            whole.move(self._tally, np.full(whole.n_rows, -1, np.int32), self.all_rows.labels[at])
         return self._tally.as_sums(self.wholes[0][0].offset)
 
     def _free_squares(self, centers: np.ndarray, moves: Moves) -> float:

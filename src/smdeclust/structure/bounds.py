@@ -185,7 +185,7 @@ class Bounds:
 
     # ------------------------------------------------------- which cluster takes which bounds
 
-    def ordered(self, order: np.ndarray) -> Bounds:
+    def with_order(self, order: np.ndarray) -> Bounds:
         """Return the bounds with ``order[k]`` fixed for cluster k."""
         if not self.any_order:
             return self

@@ -55,7 +55,7 @@ def _error(wishes: Wishes, ground: Ground) -> Exception | None:
 
 def _blamed(wishes: Wishes, error: InfeasibleConstraintsError) -> list[Pair]:
     """The pairs that together forbid it, as far as the error tells."""
-    hard = {pair.key: pair for pair in reversed(wishes.knowledge) if pair.is_hard}
+    hard = {pair.key: pair for pair in reversed(wishes.all_pairs) if pair.is_hard}
     details = error.details
     if "path" in details:
         steps = [*pairwise(details["path"]), details["pair"]]

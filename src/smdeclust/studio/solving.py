@@ -189,7 +189,7 @@ class _Solver:
         nearest = np.argsort(squares, kind="stable")[:4]
         pairs = [
             [pair.second if pair.first == row else pair.first, pair.together, pair.confidence]
-            for pair in wishes.knowledge
+            for pair in wishes.all_pairs
             if row in pair.key
         ]
         answer: dict[str, Any] = {"cluster": int(self.labels[row]), "pairs": pairs[:50]}
@@ -223,7 +223,7 @@ class _Solver:
         wishes = job.payload
         X = self.points(wishes)
         rng = np.random.default_rng(SEED)
-        paired = list(dict.fromkeys(row for pair in wishes.knowledge for row in pair.key))
+        paired = list(dict.fromkeys(row for pair in wishes.all_pairs for row in pair.key))
         others = np.setdiff1d(np.arange(len(X)), paired)
         n_others = max(0, min(len(others), MOST_FOR_K - len(paired)))
         rows = np.sort([*paired[:MOST_FOR_K], *rng.choice(others, n_others, replace=False)])

@@ -59,7 +59,7 @@ def places(
         return np.column_stack([across, up]), [first, second]
     points = chosen_points(sheet, wishes)
     if kind == "pairs":
-        together = [pair.key for pair in wishes.knowledge if pair.together]
+        together = [pair.key for pair in wishes.all_pairs if pair.together]
         titles = ["matters most to your pairs", "matters second most"]
     else:
         together, titles = [], ["direction of largest spread", "second direction"]

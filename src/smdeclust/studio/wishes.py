@@ -79,7 +79,7 @@ class Wishes:
     labelled: tuple[tuple[int, str], ...] = ()
 
     @property
-    def knowledge(self) -> tuple[Pair, ...]:
+    def all_pairs(self) -> tuple[Pair, ...]:
         """The pairs that were said, and those that follow from labels."""
         first: dict[str, int] = {}
         implied = []
@@ -94,7 +94,7 @@ class Wishes:
     def constraints(self, ground: Ground) -> Constraints:
         """All of that, and the quotas, as the estimators take it."""
         rows: dict[str, Any] = {}
-        for pair in self.knowledge:
+        for pair in self.all_pairs:
             kind = "must_link" if pair.together else "cannot_link"
             entry = pair.key if pair.is_hard else (*pair.key, pair.confidence)
             rows.setdefault(kind if pair.is_hard else f"soft_{kind}", []).append(entry)
