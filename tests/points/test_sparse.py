@@ -231,7 +231,7 @@ def test_bounds_hold_through_many_iterations():
         new = points.begin(1)
         new.label(centers[None])
         sums, fresh = old._sums, new._sums
-        np.testing.assert_array_equal(old.whole.labels, new.whole.labels)
+        np.testing.assert_array_equal(old.all_rows.labels, new.all_rows.labels)
         np.testing.assert_allclose(sums.sums, fresh.sums, atol=1e-9)
         np.testing.assert_array_equal(sums.counts, fresh.counts)
         centers = centers + 0.02 * rng.normal(size=centers.shape)
