@@ -82,7 +82,7 @@ def check(
     if as_json:
         output.print_json(result)
     else:
-        _show(result, inputs)
+        _show(result)
     if result["verdict"] == "infeasible":
         raise Outcome(INFEASIBLE)
 
@@ -162,7 +162,7 @@ def pair_counts(pairs: Any) -> dict[str, int]:
     }
 
 
-def _show(result: dict[str, Any], inputs: opening.Inputs) -> None:
+def _show(result: dict[str, Any]) -> None:
     k, groups = result["n_clusters"], result["groups"]
     n_several, sizes = groups["n_of_several_points"], groups["largest_sizes"]
     several = f"{groups['n_groups']:,}, {n_several:,} with several points"
@@ -193,28 +193,9 @@ def _show(result: dict[str, Any], inputs: opening.Inputs) -> None:
     rows.append(("feasible", words[result["verdict"]]))
     output.print_table(rows)
     if "conflicts" in result:
-        _show_conflicts(result, k, inputs)
+        output.print_words(_contradictions(result, k, _SHOWN) + "\n")
     if "repaired" in result:
         output.print_result(f"Repaired pairs: {result['repaired']}")
-
-
-def _show_conflicts(result: dict[str, Any], k: int, inputs: opening.Inputs) -> None:
-    header = ["pair", "ids" if inputs.table.ids is not None else "rows", "where"]
-    conflicts = result["conflicts"]
-    for number, document in enumerate(conflicts[:_SHOWN], start=1):
-        title = f"Contradiction {number} of {len(conflicts)}" if len(conflicts) > 1 else None
-        output.print_table(conflict_rows(document), header=header, title=title)
-        output.print_words(summary(document, k) + "\n\n")
-    if len(conflicts) > _SHOWN:
-        output.print_result(f"... and {len(conflicts) - _SHOWN} more (all with --json).\n")
-    if not result["complete"]:
-        output.note("there may be more contradictions: time ran out (--max-time).")
-    if len(conflicts) > 1 or result["conflict"]["n_pairs"] > 1:
-        output.print_table(
-            conflict_rows(result["repair"]), header=header, title=repair_words(result)
-        )
-    if "repaired" not in result:
-        output.print_result("To write the other pairs to a file, pass --repair FILE.")
 
 
 def _pairs_line(counts: dict[str, int]) -> str:
@@ -247,7 +228,7 @@ def conflicts_explained(
         if found.feasible is not False or not found.conflicts:  # a bound or a quota, already said
             raise
         document = judgement(found, inputs)
-        message = _contradictions(document, k)
+        message = _contradictions(document, k, _LISTED)
         if as_json:
             about = {"type": type(error).__name__, "reason": document["conflict"]["reason"]}
             output.print_json(
@@ -258,23 +239,34 @@ def conflicts_explained(
         raise Outcome(INFEASIBLE) from error
 
 
-def _contradictions(document: dict[str, Any], k: int) -> str:
-    """All contradictions, and what to do, for people."""
-    conflicts = document["conflicts"]
-    parts = []
-    for conflict in conflicts[:_LISTED]:
-        parts += [summary(conflict, k), *_lines(conflict)]
-    if len(conflicts) > _LISTED:
-        parts.append(f"... and {len(conflicts) - _LISTED} more contradictions.")
+def _contradictions(document: dict[str, Any], k: int, most: int) -> str:
+    """The first contradictions, and what to do, for people."""
+    conflicts, parts = document["conflicts"], []
+    for number, conflict in enumerate(conflicts[:most], start=1):
+        title = f"Contradiction {number} of {len(conflicts)}: " if len(conflicts) > 1 else ""
+        parts += [title + summary(conflict, k), *_pair_lines(conflict)]
+    if len(conflicts) > most:
+        parts.append(f"... and {len(conflicts) - most} more contradictions (all with --json).")
+    if not document["complete"]:
+        parts.append("There may be more contradictions: time ran out (--max-time).")
     if len(conflicts) > 1 or conflicts[0]["n_pairs"] > 1:
-        parts += [repair_words(document), *_lines(document["repair"])]
-    if not any(pair["where"].startswith("--add") for pair in document["repair"]["pairs"]):
+        parts += [repair_words(document), *_pair_lines(document["repair"])]
+    added = any(pair["where"].startswith("--add") for pair in document["repair"]["pairs"])
+    if not added and "repaired" not in document:
         parts.append("To write the other pairs to a file, run 'smdeclust check --repair FILE'.")
     return "\n".join(parts)
 
 
-def _lines(document: dict[str, Any]) -> list[str]:
-    return [f"  {kind} {names}  ({where})" for kind, names, where in conflict_rows(document)]
+def _pair_lines(document: dict[str, Any]) -> list[str]:
+    """One line for each pair of a contradiction or a repair: kind, points, and where it stands."""
+    lines = [
+        f"  {pair['type'].replace('_', '-')} {' - '.join(pair['ids'])}  ({pair['where']})"
+        for pair in document["pairs"]
+    ]
+    if len(lines) > _MOST_PAIRS:
+        left_out = f"  ... and {len(lines) - _MOST_PAIRS} more (all with --json)"
+        lines = [*lines[: _MOST_PAIRS // 2], left_out, *lines[-_MOST_PAIRS // 2 :]]
+    return lines
 
 
 def judgement(check: Any, inputs: opening.Inputs) -> dict[str, Any]:
@@ -316,18 +308,6 @@ def repair_words(document: dict[str, Any]) -> str:
         f"Repair: drop {these}. There may be a cheaper repair: this one costs "
         f"{repair['cost']:g}, and none costs less than {repair['bound']:g}."
     )
-
-
-def conflict_rows(document: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """A conflict as the rows of a table."""
-    rows = [
-        (pair["type"].replace("_", "-"), " - ".join(pair["ids"]), pair["where"])
-        for pair in document["pairs"]
-    ]
-    if len(rows) > _MOST_PAIRS:
-        left_out = ("...", f"and {len(rows) - _MOST_PAIRS} more", "(all with --json)")
-        rows = [*rows[: _MOST_PAIRS // 2], left_out, *rows[-_MOST_PAIRS // 2 :]]
-    return rows
 
 
 def summary(document: dict[str, Any], n_clusters: int) -> str:
