@@ -43,7 +43,6 @@ def test_only_one_place_looks_at_the_kind_of_points():
 DOORS = {
     "cli/check.py": 1,  # may these pairs and sizes be?
     "constraints/check.py": 1,  # may these quotas be?
-    "cli/fit_report.py": 1,  # the problem of any method, for what its pairs cost
     "estimators/base.py": 1,  # every fit
     "estimators/guided.py": 1,
     "estimators/learned_distance.py": 1,

@@ -10,7 +10,6 @@ from smdeclust.cli import methods, opening, output
 from smdeclust.cli.options import Reading
 from smdeclust.cli.result_lines import BOUNDS, bound_rows, facts, run_facts
 from smdeclust.io import Constraints
-from smdeclust.problem import Problem
 
 # After so long no further pair is left out; the report says so.
 _COST_SECONDS = 20.0
@@ -49,11 +48,13 @@ def make_report(
             note = "Not computed (--pair-costs 0)."
         elif run.n_broken:
             note = "Not computed: the clustering breaks pairs, so a single pair has no clear cost."
+        elif "view_weights" in run.facts:
+            note = "Not computed: this method has no objective that single pairs could cost."
         elif pairs.n_soft:
             note = "Not computed: with soft pairs, a single pair has no clear cost."
         else:
             costs, note = _in_time(
-                patience, lambda: _costs(again, inputs, run, free.labels, n_costs)
+                patience, lambda: _costs(inputs, run, setup, free.labels, n_costs)
             )
     setup.update("making the report")
     agreement = None
@@ -101,8 +102,8 @@ def make_report(
     )
     solved = None if costs is None else [
         inputs.pair_document(pair.kind, pair.position)
-        | {"cost": pair.cost, "n_moved": pair.n_moved}
-        for pair in costs.solved
+        | {"cost": pair.saves, "n_moved": pair.n_moved}
+        for pair in costs
     ]  # fmt: skip
     return render_report(content).encode(), solved
 
@@ -123,30 +124,31 @@ def _in_time(patience: methods.Patience, work: Callable[[], Any]) -> tuple[Any, 
 
 
 def _costs(
-    again: methods.Setup, inputs: opening.Inputs, run: methods.Run, free_labels: Any, n_costs: int
+    inputs: opening.Inputs, run: methods.Run, setup: methods.Setup, free_labels: Any, n_costs: int
 ) -> Any:
-    from smdeclust.report.costly_pairs import costly_pairs
+    """What the pairs cost that probably cost most; from the labels, if the method has no start."""
+    from smdeclust import SMDEClust, pair_costs
 
-    pairs, warm = inputs.constraints, methods.has_option(run.method, "init")
-    started = replace(again, settings={**again.settings, **({"init": run.labels} if warm else {})})
-    sizes = {name: value for name, value in again.settings.items() if name.startswith("size_")}
+    model, known, patience = run.model, inputs.constraints, setup.patience
     weight = inputs.weight if methods.takes_weights(run.method) else None
-    problem = Problem.build(
-        run.X, again.n_clusters, pairs.must_link, pairs.cannot_link, weight,
-        quotas=pairs.quotas, **sizes,
-    )  # fmt: skip
+    if not methods.has_option(run.method, "init"):
+        sizes = {name: value for name, value in setup.settings.items() if name.startswith("size_")}
+        left = patience.left(_COST_SECONDS)
+        model = SMDEClust(
+            setup.n_clusters, init=run.labels, random_state=setup.seed, max_time=left, **sizes
+        ).fit(run.X, constraints=known, sample_weight=weight)
 
-    def solve(must: Any, cannot: Any) -> tuple[Any, float]:
-        known = Constraints(must, cannot, n_points=len(run.X), quotas=pairs.quotas)
-        found = methods.run_method(started, run.X, known, weight)
-        return found.labels, found.objective
+    def progress(done: int, total: int) -> bool:
+        setup.update(f"{done} of {total} pairs left out one by one")
+        return patience.over
 
-    clock = methods.Patience(again.patience.left(_COST_SECONDS))
-    return costly_pairs(
-        problem, run.labels, run.objective, free_labels, solve, limit=n_costs, warm=warm,
-        over=lambda: clock.over or again.patience.over,
-        progress=lambda done, total: again.update(f"without pair {done + 1} of {total}"),
-    )  # fmt: skip
+    patience.can_stop = True
+    try:
+        given: Any = {"max_time": patience.left(_COST_SECONDS), "progress": progress}
+        given |= {"sample_weight": weight, "free_labels": free_labels}
+        return pair_costs(model, inputs.X, known, n_costs, **given)
+    finally:
+        patience.can_stop = False
 
 
 _UNITS = "the objective is in these units"

@@ -74,6 +74,7 @@ class Run:
     stopped: bool = False
     X: Any = None  # the points as the objective sees them: in a learned distance, if any
     distance: Any = None
+    model: Any = None  # the fitted estimator
     broken_soft: Any = None  # the soft pairs that broke, where the method says what they cost
 
     @property
@@ -287,6 +288,7 @@ def run_method(setup: Setup, X: Any, constraints: Any, weight: Any = None) -> Ru
         stopped=patience.stopped,
         X=X if distance is None else distance.transform(X),
         distance=distance,
+        model=model,
         broken_soft=getattr(model, "broken_", None),
     )
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from smdeclust.constraints import KINDS, Constraints
+from smdeclust.estimators.pair_costs import PairCostTable
 from smdeclust.extras import optional
 from smdeclust.points.centers import cluster_means
 from smdeclust.report import html
-from smdeclust.report.costly_pairs import CostlyPairs
 from smdeclust.structure.pairs import broken_pairs, count_broken
 from smdeclust.tables.profile import set_apart
 
@@ -49,7 +49,7 @@ class Content:
     free_note: str = ""
     proof: str = ""  # how good the clustering is proven to be
     # What single pairs cost, or why that was not computed.
-    costs: CostlyPairs | None = None
+    costs: PairCostTable | None = None
     costs_note: str = ""
     feature_weights: Sequence[float] | None = None  # of columns in a learned distance
     history: dict[str, Any] | None = None  # of the run, for its pictures
@@ -178,13 +178,13 @@ def _moved(content: Content) -> list[list[object]]:
 def _costs(content: Content) -> list[list[object]]:
     """What single pairs cost, the most expensive first."""
     lines: list[list[object]] = []
-    for pair in () if content.costs is None else content.costs.solved:
+    for pair in content.costs or ():
         rows = getattr(content.constraints, pair.kind)[pair.position].tolist()
-        share = 100 * pair.cost / content.objective if content.objective > 0 else 0.0
+        share = 100 * pair.saves / content.objective if content.objective > 0 else 0.0
         names = " – ".join(map(content.name, rows))
         where = content.constraints.where(pair.kind, pair.position)
         kind = pair.kind.replace("_", "-")
-        lines.append([kind, names, pair.cost, round(share, 4), pair.n_moved, where])
+        lines.append([kind, names, pair.saves, round(share, 4), pair.n_moved, where])
     return lines
 
 
