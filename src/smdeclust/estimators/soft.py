@@ -115,7 +115,7 @@ def spread_inside(problem: Problem, deadline: float | None = None) -> float:
         keys = X.T[::-1] if weight is None else [weight, *X.T[::-1]]
         order = np.lexsort(keys)
         X, weight = X[order], None if weight is None else weight[order]
-    centers = _cut_up(X, weight, problem.n_clusters)
+    centers = cut_up(X, weight, problem.n_clusters, [part_of(X, weight, np.arange(X.shape[0]))])
     if centers is None:
         return 0.0  # no more different points than clusters
     plain = Problem.build(X, problem.n_clusters, sample_weight=weight)
@@ -124,28 +124,31 @@ def spread_inside(problem: Problem, deadline: float | None = None) -> float:
     return float(found.objective / (total * problem.n_features))
 
 
-def _cut_up(X: Any, weight: np.ndarray | None, n_parts: int) -> np.ndarray | None:
+# Sum of squares of some rows about their mean, the rows, the mean, and the widest axis.
+Part = tuple[float, np.ndarray, np.ndarray, int]
+
+
+def cut_up(X: Any, weight: np.ndarray | None, n_parts: int, parts: list[Part]) -> np.ndarray | None:
     """(K, d) means of parts of the points; ``None`` where there are fewer different points.
 
-    The part of the largest sum of squares is cut at its mean, along the coordinate that varies most
-    (Su and Dy 2007, "Var-Part").
+    Of the `parts` so far (which change), that of the largest sum of squares is cut at its mean,
+    along the coordinate that varies most (Su and Dy 2007, "Var-Part").
     """
-    parts = [_part(X, weight, np.arange(X.shape[0]))]
     while len(parts) < n_parts:
-        squares, rows, mean, axis = parts.pop(int(np.argmax([part[0] for part in parts])))
+        largest = int(np.argmax([part[0] for part in parts]))
+        squares, rows, mean, axis = parts[largest]
         column = X[rows, axis]
         column = column.toarray().ravel() if hasattr(column, "toarray") else column
         below = column <= mean[axis]
         if squares <= 0 or below.all() or not below.any():
             return None
-        parts += [_part(X, weight, rows[below]), _part(X, weight, rows[~below])]
+        parts[largest] = part_of(X, weight, rows[below])
+        parts.append(part_of(X, weight, rows[~below]))
     return np.array([part[2] for part in parts])
 
 
-def _part(
-    X: Any, weight: np.ndarray | None, rows: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray, int]:
-    """Sum of squares of some rows about their mean, the rows, the mean, and the widest axis."""
+def part_of(X: Any, weight: np.ndarray | None, rows: np.ndarray) -> Part:
+    """What some rows are like."""
     points: Any = X[rows]
     total = float(len(rows) if weight is None else weight[rows].sum())
     share = np.ones(len(rows)) if weight is None or total == 0 else weight[rows]

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 import smdeclust
 from smdeclust.constraints import Constraints
+from smdeclust.estimators.soft import cut_up, part_of
 from smdeclust.points.centers import cluster_means
 from smdeclust.queries.picture import match_labels
 from smdeclust.studio.sheet import Sheet
@@ -275,8 +276,8 @@ class _Solver:
 def split_or_merge(X: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """(K, d) centers to start from where K changed: clusters split or merged, one at a time.
 
-    The cluster with the largest sum of squares is split along the direction in which it is
-    widest; the two clusters are merged whose union adds least to the sum of squares.
+    The cluster with the largest sum of squares is split along its widest coordinate; the two
+    clusters are merged whose union adds least to the sum of squares.
     """
     labels = np.unique(labels, return_inverse=True)[1].astype(np.int64)
     k = int(labels.max()) + 1
@@ -291,24 +292,9 @@ def split_or_merge(X: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.nda
         centers, sizes, k = np.delete(centers, b, axis=0), np.delete(sizes, b), k - 1
     if k == n_clusters:
         return centers
-    squares = np.bincount(labels, ((X - centers[labels]) ** 2).sum(axis=1), k).tolist()
-    means = list(centers)
-    while len(means) < n_clusters:
-        widest = int(np.argmax(squares))
-        rows = np.flatnonzero(labels == widest)
-        part = X[rows] - means[widest]
-        direction = np.linalg.eigh(np.atleast_2d(part.T @ part))[1][:, -1]
-        far = part @ direction > 0
-        if far.all() or not far.any():  # points that are all the same
-            far = np.arange(len(rows)) % 2 == 1
-        labels[rows[far]] = len(means)
-        means.append(X[rows[far]].mean(axis=0) if far.any() else means[widest])
-        squares.append(0.0)
-        for cluster in (widest, len(means) - 1):
-            own = X[labels == cluster]
-            means[cluster] = own.mean(axis=0) if len(own) else means[cluster]
-            squares[cluster] = float(((own - means[cluster]) ** 2).sum())
-    return np.array(means)
+    parts = [part_of(X, None, np.flatnonzero(labels == cluster)) for cluster in range(k)]
+    found = cut_up(X, None, n_clusters, parts)
+    return centers[np.arange(n_clusters) % k] if found is None else found  # (all the same)
 
 
 def _cost(model: Any) -> float:
