@@ -112,7 +112,8 @@ class Problem(Structure):
         deadline
             The time (of ``time.perf_counter()``) at which the check of feasibility stops.
         valid
-            Whether `X` is already valid, as ``smdeclust.points.validation.admit`` returns it.
+            Whether `X` is as ``smdeclust.points.validation.admit`` returns it, and the hard pairs
+            are (m, 2) arrays of rows that exist.
         """
         data = X if valid else admit(X)
         n_points = int(data.shape[0])
@@ -120,7 +121,7 @@ class Problem(Structure):
         known = Structure.build(
             n_points, n_clusters, must_link, cannot_link, weight,
             size_min=size_min, size_max=size_max, size_by=size_by, soft=soft,
-            quotas=quotas, deadline=deadline,
+            quotas=quotas, deadline=deadline, valid=valid,
         )  # fmt: skip
         return cls.of(known, data, storage)
 

@@ -24,7 +24,7 @@ from smdeclust.local_search.limits import is_past
 from smdeclust.memetic.operators import random_points
 from smdeclust.problem import Problem, Solution
 from smdeclust.structure.bounds import SIZE_BY
-from smdeclust.structure.pairs import as_pairs, count_broken
+from smdeclust.structure.pairs import count_broken
 from smdeclust.structure.rejections import reject_self_cannot_links
 
 logger = logging.getLogger("smdeclust")
@@ -98,8 +98,7 @@ class SoftBaseline(Baseline):
     def _fit(self, X: Any, known: Constraints, weight: Any, deadline: float | None) -> Self:
         hard = Constraints(known.must_link if self._contract else None)
         problem = self._build_problem(X, hard, weight, deadline)
-        together = as_pairs(known.must_link, problem.n_points, "must_link")
-        apart = as_pairs(known.cannot_link, problem.n_points, "cannot_link")
+        together, apart = known.must_link, known.cannot_link
         reject_self_cannot_links(apart)
         self._set_solution(problem, self._solve(Task(problem, deadline, together, apart)))
         self.n_violations_ = sum(count_broken(together, apart, self.labels_))

@@ -137,8 +137,7 @@ class PCCC(FromCenters, Baseline):
         sure: tuple[Any, Any] = (None, None),
     ) -> Self:
         problem = self._build_problem(X, known, weight, deadline)
-        together = as_pairs(known.soft_must_link, problem.n_points, "soft_must_link")
-        apart = as_pairs(known.soft_cannot_link, problem.n_points, "soft_cannot_link")
+        together, apart = known.soft_must_link, known.soft_cannot_link
         reject_self_cannot_links(apart)
         spread = problem.total_squares / problem.weights.sum()
         self.penalty_ = float(spread if self.penalty is None else self.penalty)

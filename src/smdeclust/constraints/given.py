@@ -10,7 +10,7 @@ import numpy as np
 
 from smdeclust.constraints.constraints import Constraints
 from smdeclust.constraints.per_point import class_codes
-from smdeclust.constraints.store import SOFT
+from smdeclust.constraints.store import KINDS
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.pairs import as_pairs
 
@@ -120,7 +120,7 @@ def _check_points(X: Any, constraints: Constraints) -> None:
     """Raise an error where the constraints are of other points than the rows of `X`."""
     n_rows = n_rows_of(X)
     if constraints.n_points is None:
-        for kind in SOFT if n_rows is not None else ():
+        for kind in KINDS if n_rows is not None else ():
             as_pairs(getattr(constraints, kind), n_rows, kind)
         return
     if n_rows is not None and n_rows != constraints.n_points:

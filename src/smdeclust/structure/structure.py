@@ -71,14 +71,17 @@ class Structure:
         soft: SoftPairs | None = None,
         quotas: tuple[Quota, ...] = (),
         deadline: float = np.inf,
+        valid: bool = False,
     ) -> Structure:
         """Validate, contract and check feasibility; the arguments are those of ``Problem.build``.
 
         `sample_weight` is (N,) and taken as valid.
         """
         n_clusters = as_n_clusters(n_clusters, n_points)
-        together = as_pairs(must_link, n_points, "must_link")
-        apart = as_pairs(cannot_link, n_points, "cannot_link")
+        together, apart = must_link, cannot_link
+        if not valid:
+            together = as_pairs(must_link, n_points, "must_link")
+            apart = as_pairs(cannot_link, n_points, "cannot_link")
         bounds = SizeBounds.of(size_min, size_max, size_by, n_clusters)
         return Structure.contract(
             n_points, n_clusters, together, apart, soft, sample_weight, bounds, quotas,
