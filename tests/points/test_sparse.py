@@ -16,8 +16,7 @@ from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import local_search
 from smdeclust.points import row_batch
 from smdeclust.points.choose import TOO_MANY_TO_COPY
-from smdeclust.points.sparse_points import SparsePoints
-from smdeclust.points.sparse_rows import SparseRows
+from smdeclust.points.sparse import SparsePoints, SparseRows
 from smdeclust.points.validation import as_sparse_points
 from smdeclust.problem import Problem
 from tests.fuzz import random_instance

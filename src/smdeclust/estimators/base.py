@@ -31,7 +31,7 @@ from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.memetic import State
 from smdeclust.points import is_dask
 from smdeclust.points.dask_blocks import lazy_predict, lazy_transform, least_squares, same_features
-from smdeclust.points.sparse_rows import squares_to
+from smdeclust.points.sparse import squares_to
 from smdeclust.points.validation import as_points, as_sparse_points, as_weights
 from smdeclust.problem import Problem
 from smdeclust.structure.bounds import SizeBounds

@@ -22,7 +22,7 @@ from smdeclust.constraints.store import SOFT
 from smdeclust.exceptions import InfeasibleConstraintsError
 from smdeclust.local_search import local_search
 from smdeclust.points import is_dask
-from smdeclust.points.sparse_rows import squares_to
+from smdeclust.points.sparse import squares_to
 from smdeclust.problem import Problem
 from smdeclust.structure import SoftPairs
 

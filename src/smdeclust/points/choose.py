@@ -58,7 +58,7 @@ def _named(name: str) -> Storage:
     if name == "blocks":
         return BlockPoints
     if name == "sparse":
-        from smdeclust.points.sparse_points import SparsePoints
+        from smdeclust.points.sparse import SparsePoints
 
         return SparsePoints
     if name.split(":")[0] == "torch":
