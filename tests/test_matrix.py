@@ -36,8 +36,12 @@ from smdeclust import (
     suggest_pairs,
 )
 from smdeclust.assignment import exact_assignment, greedy_assignment, milp_assignment
+from smdeclust.assignment.exact import assign_groups
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.exceptions import InfeasibleConstraintsError, SMDEClustError
+from smdeclust.local_search import Limits, Searches
+from smdeclust.local_search.kempe import swap_chains
+from smdeclust.memetic.jumping import Jumps
 from smdeclust.problem import Problem
 from smdeclust.structure import SoftPairs
 
@@ -246,6 +250,65 @@ def read_greedy(known: Known) -> None:
     found = greedy_assignment(problem, centers)
     assert found.violations == problem.violations(found.labels)[1]
     assert found.cost >= known.least_at(centers) * (1 - 1e-9) or found.violations
+
+
+def read_allowed(known: Known) -> None:
+    """Some groups may take only some of the clusters: their other costs are infinite."""
+    problem = known.problem()
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        costs = rng.random((problem.n_groups, K))
+        costs[rng.random(costs.shape) < 0.25] = np.inf
+        every = EVERY[known.holds(EVERY)]
+        groups = np.array([problem.group_labels(labels) for labels in every])
+        total = costs[np.arange(problem.n_groups), groups].sum(axis=1) + known.broken(every)
+        labels, cost, bound = assign_groups(problem, costs)
+        if labels is None:
+            assert total.min() == bound == np.inf
+            continue
+        assert known.holds(problem.expand(labels)[None]).all()
+        assert np.isfinite(costs[np.arange(problem.n_groups), labels]).all()
+        assert cost + problem.always_broken == pytest.approx(total.min())
+        assert bound == pytest.approx(cost)
+
+
+def read_kempe(known: Known) -> None:
+    """Swaps of chains break nothing, and tell truly whether they lower the objective."""
+    problem, every = known.problem(), EVERY[known.holds(EVERY)]
+    bounds, helped = problem.group_bounds, 0
+    for start in every[:: max(1, len(every) // 20)]:
+        labels = problem.group_labels(start)
+        centers = problem.enter(problem.centers(labels))
+        within = bounds and bounds.with_order(bounds.match(bounds.held(labels)))
+        before = known.squares(start[None])[0] + known.broken(start[None])[0]
+        swapped = swap_chains(
+            problem.contracted, labels, centers, before - problem.constant, within
+        )
+        ended = problem.expand(labels)[None]
+        after = known.squares(ended)[0] + known.broken(ended)[0]
+        assert known.holds(ended).all()
+        assert swapped == (after < before * (1 - 1e-9))
+        assert swapped == (ended != start).any()
+        assert centers == pytest.approx(problem.enter(problem.centers(labels)))
+        helped += swapped
+    assert helped
+
+
+def read_jumps(known: Known) -> None:
+    """Searches that jump break nothing, and their objective is that of their labels."""
+    problem, every = known.problem(), EVERY[known.holds(EVERY)]
+    search = Searches(problem, True, Limits())
+    jumps = Jumps(problem.contracted, search, None, problem.group_bounds is not None, search.steps)
+    totals = []
+    for start in every[:: max(1, len(every) // 20)]:
+        centers = problem.enter(problem.centers(problem.group_labels(start)))
+        found = jumps(centers)
+        for each in (found, jumps.confirm(found)):
+            labels = problem.expand(each.labels)[None]
+            assert known.holds(labels).all()
+            totals.append(known.squares(labels)[0] + known.broken(labels)[0])
+            assert each.objective == pytest.approx(totals[-1])
+    agree(min(totals), known)
 
 
 def read_predict(known: Known) -> None:
@@ -524,6 +587,9 @@ READERS = {
     "exact assignment": read_exact,
     "plain MILP": read_milp,
     "greedy": read_greedy,
+    "allowed clusters": read_allowed,
+    "Kempe chains": read_kempe,
+    "jumps": read_jumps,
     "predict": read_predict,
     "predict beside old rows": read_predict_beside,
     "certify": read_certify,

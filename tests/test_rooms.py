@@ -66,6 +66,29 @@ def test_knowledge_is_put_together_at_the_doors_alone():
     assert found == DOORS
 
 
+# Where parts of a structure are made elsewhere, and of what.
+PARTS = {
+    "assignment/cores/instance.py": "PairGraph.from_edges",  # a part of a graph
+    "baselines/pieces.py": "PairGraph.from_edges",  # a method that contracts nothing
+    "estimators/new_points.py": "Coupling.of_pairs priced_graph Coupling.of_pairs",  # new rows
+    "queries/picture.py": "cannot_link_graph",  # what answers imply, without clusters
+}
+
+
+def test_parts_of_structures_are_put_together_where_listed():
+    """Groups, graphs and prices of pairs come from a Structure, with few exceptions."""
+    root, found = ROOT / "src" / "smdeclust", {}
+    makers = (
+        r"\b(?:Structure\.contract|Coupling\.of_pairs|PairGraph\.from_edges|priced_graph"
+        r"|cannot_link_graph|net_edges)(?=\()"
+    )
+    for path in root.rglob("*.py"):
+        parts = re.findall(makers, path.read_text())
+        if parts and path.parent.name != "structure":
+            found[path.relative_to(root).as_posix()] = " ".join(parts)
+    assert found == PARTS
+
+
 def test_nothing_is_imported_by_string_to_get_around_that():
     """Only doors that load on first use, and names that people give, become modules."""
     root = ROOT / "src" / "smdeclust"
