@@ -131,7 +131,7 @@ def one(torch: Any, name: str, X: np.ndarray, must: Any, cannot: Any, k: int, gi
         first = timed(
             torch,
             device,
-            lambda: (setattr(batch, "_summed", None), batch.label(centers), batch.held()),
+            lambda: (batch.forget(), batch.label(centers), batch.held()),
         )
         again = timed(torch, device, lambda: (batch.label(centers), batch.held()))
         costs = batch.label(centers)
@@ -142,7 +142,7 @@ def one(torch: Any, name: str, X: np.ndarray, must: Any, cannot: Any, k: int, gi
         flush=True,
     )
     engine = Engine(problem, [State(np.zeros(0)) for _ in range(10)])
-    linked = timed(torch, "cpu", lambda: engine.assign_linked(costs, Limits())())
+    linked = timed(torch, "cpu", lambda: engine.assign_linked(costs, Limits()))
     print(
         f"exact assignment of {problem.n_linked} linked groups, 10 solutions: {1e3 * linked:.2f} ms"
     )

@@ -69,7 +69,7 @@ def test_data_in_parts_give_the_same(monkeypatch):
         assert one.objective == pytest.approx(two.objective, rel=1e-6)
 
 
-@pytest.mark.parametrize("one_in", [2, 64])
+@pytest.mark.parametrize("one_in", [(2,), (64, 3), (64,)])
 def test_rough_products_give_the_labels_of_single_precision(monkeypatch, one_in):
     """Where factors of a product are cut to eleven bits, as a GPU does, some rough labels are
     wrong; rows that may be are looked at again (all, where they are too many to be picked), and all
@@ -111,7 +111,7 @@ def test_rough_products_give_the_labels_of_single_precision(monkeypatch, one_in)
     assert sum(wrong) > 0
 
 
-@pytest.mark.parametrize("one_in", [2, 64])
+@pytest.mark.parametrize("one_in", [(2,), (64, 3), (64,)])
 def test_sums_of_moved_rows_are_those_of_all(monkeypatch, one_in):
     """Sums that change by the rows that moved stay those of the labels, with weights and groups."""
     X, k, must, cannot = made(n=900)

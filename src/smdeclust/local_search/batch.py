@@ -76,6 +76,7 @@ class Engine(ExitStack):
         self.problem, self.bounds = problem, problem.group_bounds
         self.centers: Any = np.stack([state.centers for state in states])
         self.last = [_Last(np.full(problem.n_linked, -1)) for _ in states]
+        self.ended: list[tuple[list[State], Callable[[], list[Any]]]] = []
         if self.bounds is not None:
             self._prepare(self.bounds)
 
@@ -89,22 +90,26 @@ class Engine(ExitStack):
 
     def keep(self, which: list[int]) -> None:
         """Only these solutions continue."""
-        self.last, self.centers = [self.last[s] for s in which], self.centers[which]
-        self.batch.keep(which)
+        self.last, self.centers = [self.last[s] for s in which], self.batch.keep(which)
 
     def finish(self, which: list[int], states: list[State]) -> None:
-        """The labels, centers and objective of solutions that do not continue."""
+        """Solutions that do not continue."""
         if which and self.bounds is None:
-            for s, found in zip(which, self._evaluate(which), strict=True):
-                states[s].labels, states[s].centers, states[s].objective = found
+            self.ended.append(([states[s] for s in which], self._evaluate(which)))
 
-    def _evaluate(self, which: list[int]) -> list[tuple[Any, np.ndarray, float]]:
-        linked, moves = (
-            [getattr(self.last[s], name) for s in which] for name in ("linked", "moves")
-        )
-        found = self.batch.finish(which, self.centers[which], np.stack(linked), moves)
-        penalties = map(self.problem.penalty, linked)
-        return [(*rest, f + p) for (*rest, f), p in zip(found, penalties, strict=True)]
+    def evaluate(self) -> None:
+        """The labels, centers and objectives of solutions that do not continue."""
+        for states, results in self.ended:
+            for state, found in zip(states, results(), strict=True):
+                state.labels, state.centers, state.objective = found
+
+    def _evaluate(self, which: list[int]) -> Callable[[], list[tuple[Any, np.ndarray, float]]]:
+        """A call that gives them."""
+        linked = [self.last[s].linked for s in which]
+        moves = [self.last[s].moves for s in which]
+        results = self.batch.finish(which, self.centers[which], np.stack(linked), moves)
+        penalties = [self.problem.penalty(each) for each in linked]
+        return lambda: [(*e, f + p) for (*e, f), p in zip(results(), penalties, strict=True)]
 
     def iterate(self, states: list[State], limits: Limits) -> list[bool]:
         """Assign, move the centers; returns whether the objectives fell."""
@@ -129,7 +134,7 @@ class Engine(ExitStack):
             if self.bounds is None:
                 fell.append(changed[s] and self._falls(s, state, float(gains[s])))
             else:
-                fell.append(state.takes(*self._evaluate([s])[0]))
+                fell.append(state.takes(*self._evaluate([s])()[0]))
         return fell
 
     # ------------------------------------------------------------------------ without bounds
@@ -151,24 +156,21 @@ class Engine(ExitStack):
     def _assign_all(self, states: list[State], limits: Limits) -> tuple[list[Found], np.ndarray]:
         """Label all groups, no cluster empty; also returns in which solutions labels changed."""
         costs = self.batch.label(self.centers)
-        answers = self.assign_linked(costs, limits)
-        held, n_changed = self.batch.held()  # while others assign
-        found: list[Found] = [(labels, {}, proven) for labels, proven in answers()]
+        # While a device labels the free groups:
+        found: list[Found] = [(each, {}, sure) for each, sure in self.assign_linked(costs, limits)]
         linked = np.stack([labels for labels, _, _ in found])
-        places = (linked + held.shape[2] * np.arange(len(found))[:, None]).ravel()
-        here = held[:, 0] + np.bincount(places, minlength=held[:, 0].size).reshape(held[:, 0].shape)
-        for s in np.flatnonzero(~here.all(axis=1)).tolist():
+        size, k = costs.shape[0] * costs.shape[2], costs.shape[2]
+        places = (linked + k * np.arange(len(found))[:, None]).ravel()
+        here = np.bincount(places, minlength=size).reshape(-1, k)
+        before = np.stack([last.linked for last in self.last])
+        held, n_changed = self.batch.held()
+        for s in np.flatnonzero(~(held[:, 0] + here).all(axis=1)).tolist():
             found[s] = self._fill(s, costs[s], held[s, 0], limits)
             linked[s] = found[s][0]
-        before = np.stack([last.linked for last in self.last])
-        n_changed += np.count_nonzero(linked != before, axis=1)
-        return found, n_changed > 0
+        return found, (n_changed > 0) | (linked != before).any(axis=1)
 
-    def assign_linked(
-        self, costs: np.ndarray, limits: Limits
-    ) -> Callable[[], list[tuple[np.ndarray, bool]]]:
-        """Begin to label the linked groups exactly, clusters may stay empty; returns a call that
-        waits for the labels, and whether they are proven."""
+    def assign_linked(self, costs: np.ndarray, limits: Limits) -> list[tuple[np.ndarray, bool]]:
+        """Label the linked groups exactly, clusters may stay empty; and whether that is proven."""
         labels = np.empty(costs.shape[:2], dtype=np.int64)
         statuses, graph = np.full(len(costs), SOLVED), self.problem.graph
         n_jobs = min(len(costs), available_threads(), MOST_JOBS) if graph.n_nodes else 0
@@ -178,19 +180,14 @@ class Engine(ExitStack):
             part = slice(start, stop)
             assign_tables(costs[part], graph.arrays, labels[part], statuses[part])
 
-        jobs = (_pool().map if n_jobs > 1 else map)(solve, ends[:-1], ends[1:])
-
-        def answers() -> list[tuple[np.ndarray, bool]]:
-            list(jobs)
-            found = [(each, True) for each in labels]
-            for s in np.flatnonzero(statuses != SOLVED):
-                given = assign(costs[s], graph, None, self._upper(int(s)), limits.budget())
-                if given[0] is None:
-                    raise NoFeasibleSolutionError
-                found[s] = given[0], bool(given[2] >= given[1])
-            return found
-
-        return answers
+        list((_pool().map if n_jobs > 1 else map)(solve, ends[:-1], ends[1:]))
+        found = [(each, True) for each in labels]
+        for s in np.flatnonzero(statuses != SOLVED):
+            given = assign(costs[s], graph, None, self._upper(int(s)), limits.budget())
+            if given[0] is None:
+                raise NoFeasibleSolutionError
+            found[s] = given[0], bool(given[2] >= given[1])
+        return found
 
     def _upper(self, s: int) -> np.ndarray | None:
         """Labels of linked groups that are known to be feasible, if any."""

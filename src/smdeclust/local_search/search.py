@@ -217,6 +217,7 @@ def search_at_prices(
                     going = [going[s] for s in which]
                     if going:
                         engine.keep(which)
+            engine.evaluate()
         found += [state.as_solution() for state in states]
     return found
 

@@ -7,6 +7,7 @@ elsewhere. Centers are always minus the mean of the data, in the coordinates tha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
@@ -129,9 +130,9 @@ class Batch(Protocol):
 
     def finish(
         self, which: list[int], centers: Any, linked: np.ndarray, moves: list[Moves]
-    ) -> list[tuple[Any, np.ndarray, float]]:
-        """Of some solutions: what ``Points.describe`` makes labels of points of, (K, d) centers as
-        an array, and the sum of squares."""
+    ) -> Callable[[], list[tuple[Any, np.ndarray, float]]]:
+        """Of some solutions: a call that gives what ``Points.describe`` makes labels of points of,
+        (K, d) centers as an array, and the sum of squares; later labels do not change them."""
 
     def far_totals(self) -> np.ndarray:
         """Of the first solution: weighted distances of the free rows to their centers, by block."""
@@ -142,5 +143,5 @@ class Batch(Protocol):
     def compound_labels(self) -> np.ndarray:
         """Of the first solution: labels of the free groups of several points."""
 
-    def keep(self, which: list[int]) -> None:
-        """Only these solutions continue."""
+    def keep(self, which: list[int]) -> Any:
+        """Only these solutions continue; returns their centers, as ``move`` does."""

@@ -1,6 +1,6 @@
 """One solution on blocks of rows, in memory or elsewhere: the one batch of all such storages."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, Self
@@ -215,9 +215,10 @@ class RowBatch:
 
     def finish(
         self, which: list[int], centers: np.ndarray, linked: np.ndarray, moves: list[Moves]
-    ) -> list[tuple[Any, np.ndarray, float]]:
+    ) -> Callable[[], list[tuple[Any, np.ndarray, float]]]:
         value = self.squares(0, centers[0], linked[0], moves[0])
-        return [(self._labels(linked[0], moves[0]), centers[0], value)]
+        found = [(self._labels(linked[0], moves[0]), centers[0], value)]
+        return lambda: found
 
     def keep(self, which: list[int]) -> None:
         return None

@@ -2,8 +2,10 @@
 
 Where the device is fast at that, the product is rough (TF32: factors of eleven bits). Rows whose
 two best centers are closer than its error are looked at again in single precision, so that labels
-are those of single precision. Sums change by the rows that moved. Both take up to a fixed number of
-rows: so the steps of an iteration have fixed shapes, and a GPU is handed each of them as a whole.
+are those of single precision. Sums change by the rows that moved. Both pick up to a fixed number of
+rows, as many as the last iteration had use for: so the steps of an iteration have fixed shapes, and
+a GPU is handed each of them as a whole. Their results count once they are known to be complete;
+where there was no room for all rows, they are made again.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 MOST_PRODUCTS = 2**28
 # Multiplications from which on a rough product and a second look at some rows is faster.
 LEAST_ROUGH = 2**30
-# One in this many rows is picked at most, to look again or because it moved; else all are taken.
-ONE_IN = 8
+# One in so many rows is picked at most, to look again or because it moved; else all are taken.
+ONE_IN = 32, 16, 8
 
 
 class TorchBatch:
@@ -41,8 +43,9 @@ class TorchBatch:
         self._labels = self.new((n_starts, points.n_free), dtype=self.torch.int32)
         self._found = self.new((n_starts, points.n_free), dtype=self.torch.int64)
         self._moved_rows = self.new(points.n_free, dtype=self.torch.bool)
-        self._news = self.new(2, dtype=self.torch.int64)  # rows that are unsure, and that moved
         self._rows: Any = None  # those that the steps work on
+        self._arrived: Callable[[], None]
+        self._reported: Callable[[], None]
         self._steps: dict[Any, Callable[[], None]] = {}
 
     _free_counts: Any = None  # (B, n) what the free groups count, under bounds
@@ -51,7 +54,10 @@ class TorchBatch:
     def forget(self) -> None:
         """No labels."""
         self.places, self._age = list(range(self.n_starts)), 0
-        self._begun, self._given = False, None  # the next labels, of these centers
+        self._begun = False
+        self._given: Any = None  # the centers of the next labels, where these are begun
+        self._open = False  # whether the last labels are still to be taken over
+        self._ended: list[Any] = []  # solutions to be evaluated together
 
     def __enter__(self) -> Self:
         self._precision = precision(self.points, "ieee")
@@ -80,7 +86,8 @@ class TorchBatch:
                 # No drift. All labels count as changed: at its end a search evaluates once more.
                 self._labels.fill_(-1)
                 self._sums.zero_()
-                self._tally.zero_()
+                self._counts.zero_()
+                self._rooms = self._room(self._unsure) if self._rough else 0, 0
             self._start()
         self._begun = False
         self._arrived()
@@ -88,12 +95,19 @@ class TorchBatch:
         return costs if len(self.places) == self.n_starts else costs[self.places]
 
     def _start(self) -> None:
-        """Have the device price the linked groups and look at the free ones."""
+        """Have the device price the linked groups and label the free ones."""
         self._run(self._price_linked)
         self._arrived = self._fetch(self._costs, self._costs_here)
-        if self._parts:
-            self._run(self._look, self._parts[0], self._rough)
+        self._label_free()
         self._age += 1
+
+    def _label_free(self) -> None:
+        """Label the free groups and sum them, as far as there is room for the rows to pick."""
+        look, add = self._rooms
+        for part in self._parts:
+            self._run(self._look, part, look)
+            self._run(self._sum, part, add)
+        self._reported, self._open = self._fetch(self._report, self._report_here), True
 
     def _take(self, centers: Any) -> None:
         """Put the centers where the steps find them."""
@@ -107,17 +121,24 @@ class TorchBatch:
     def _prepare(self, k: int, d: int) -> None:
         """Make what the steps read and write, of K clusters."""
         points, double, s = self.points, self.torch.float64, self.n_starts
-        self._rows, self._steps, self._age = None, {}, 0
+        self._rows, self._steps, self._age, self._unsure = None, {}, 0, 0.0
         self._centers = self.new((s, k, d), dtype=double)
         self._norms = self.new((s, k), dtype=double)
         self._sums = self.new((s, k, d + 1), dtype=double)
-        self._tally = self.new((s, k + 1), dtype=double)  # groups in clusters; labels that changed
+        self._counts = self.new((s, k), dtype=double)  # of free groups in clusters
+        # What comes next, if there was room for all rows; labels that changed; and most rows of a
+        # part that are unsure, and that moved.
+        self._next_sums = self.new((s, k, d + 1), dtype=double)
+        self._report = self.new(s * k + s + 2, dtype=double)
+        self._next_counts = self._report[: s * k].view(s, k)
+        self._changed, self._news = self._report[s * k : -2], self._report[-2:]
         self._costs = self.new((s, points.coupling.n_linked, k), dtype=double)
         self._placed = self.new((s, points.coupling.n_linked), dtype=self.torch.int64)
         self._gains = self.new((s, 2), dtype=double)  # and the largest norms of centers
-        pinned = partial(self.torch.empty, dtype=double, pin_memory=self._on_gpu)
-        self._costs_here, self._tally_here = pinned(self._costs.shape), pinned(self._tally.shape)
+        pinned = partial(self.torch.zeros, dtype=double, pin_memory=self._on_gpu)
+        self._costs_here, self._report_here = pinned(self._costs.shape), pinned(self._report.shape)
         self._gains_here = pinned(self._gains.shape)
+        self._placed_here = pinned(self._placed.shape, dtype=self.torch.int64)
         self._rough = points.rough and points.n_free * s * k * d >= LEAST_ROUGH
         self._parts = self._cut(2 * s * k)
         self._rows = points.rows
@@ -162,39 +183,53 @@ class TorchBatch:
         full = [self._centers.view(s * k, d), norms, self.torch.ones_like(norms)]
         costs = self.points.linked_factors @ self.torch.cat(full, dim=1).T
         self._costs.copy_(costs.view(-1, s, k).transpose(0, 1))
-        self._tally[:, -1].zero_()
 
     def held(self) -> tuple[np.ndarray, np.ndarray]:
         if self._at_prices is not None:
             return self._at_prices[None], np.zeros(1, np.int64)
-        self._go_on()
-        self._fetch(self._tally, self._tally_here)()
-        tally = np.rint(self._tally_here.numpy()[self.places]).astype(np.int64)
-        return tally[:, None, :-1], tally[:, -1]
+        self._settle()
+        (s, k), report = self._counts.shape, self._report_here.numpy()
+        tally = np.rint(report[: s * k].reshape(s, k)[self.places]).astype(np.int64)
+        return tally[:, None], np.rint(report[s * k : -2][self.places]).astype(np.int64)
 
-    def _go_on(self) -> None:
-        """Complete the labels, and sum the free groups."""
-        for part in self._parts:
-            if part is not self._parts[0]:
-                self._run(self._look, part, self._rough)
-            n_unsure, n_moved = self._news.tolist()
-            most = self._most(part.stop - part.start)
-            if n_unsure > most:
-                self._run(self._look, part, False)
-                n_moved = int(self._news[1])
-            self._run(self._sum, part, n_moved <= most)
+    def _settle(self) -> None:
+        """Take over the labels of the free groups and their sums, once they are complete."""
+        while self._open:
+            self._reported()
+            (n_unsure, n_moved), (look, add) = self._report_here[-2:].tolist(), self._rooms
+            self._open = 0 < look < n_unsure or 0 < add < n_moved
+            # Where more are unsure than are ever picked, no product is rough until all is renewed.
+            self._unsure = n_unsure if self._open else 1.25 * n_unsure
+            self._rooms = self._room(self._unsure) if look else 0, self._room(n_moved)
+            if self._open:
+                self._label_free()
+            else:
+                self._run(self._take_over)
+
+    def _take_over(self) -> None:
+        self._labels.copy_(self._found)
+        self._sums.copy_(self._next_sums)
+        self._counts.copy_(self._next_counts)
+
+    def _room(self, n_rows: float) -> int:
+        """For how many rows of a part there is to be room, for as many as these; 0: take all."""
+        n = self._parts[0].stop if self._parts else 0
+        # (Numbers that begin at even addresses make products fast.)
+        rooms = [max(8, n // one_in // 8 * 8) for one_in in ONE_IN]
+        return next((room for room in rooms if n_rows <= room), 0)
 
     def _cut(self, width: int) -> list[slice]:
         """Rows of which this many numbers each are held at once."""
         step, n = max(1, MOST_PRODUCTS // width), self.points.n_free
         return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
-    def _look(self, part: slice, rough: bool) -> None:
+    def _look(self, part: slice, room: int) -> None:
         """Find the nearest centers of some rows, and which rows moved."""
         torch, rows, (s, k, d) = self.torch, self._rows[part], self._centers.shape
-        norms = self._norms.to(rows.dtype).view(-1, 1)
+        norms = self._norms.to(rows.dtype).view(-1)
         flat = self._centers.reshape(s * k, d).to(rows.dtype)
-        if rough:
+        n_unsure: Any = 0
+        if room:
             with precision(self.points, "tf32"):
                 scores = self._scores(norms, short(torch, flat), rows)
             least, nearest = scores.min(dim=1)
@@ -202,62 +237,59 @@ class TorchBatch:
             longest = self._norms.amax(dim=1, keepdim=True).sqrt().to(rows.dtype)
             limit = (self.points.errors[part] + 2.0**-22 * longest) * longest
             unsure = (scores.amin(dim=1) - least <= limit).any(dim=0)
-            few, _ = self._pick(unsure)
+            few, n_unsure = self._pick(unsure, room)
             again = self._scores(norms, flat, rows[few]).argmin(dim=1)
             nearest.index_copy_(1, few, again)
-            self._news[0] = unsure.sum()
         else:
             nearest = self._scores(norms, flat, rows).argmin(dim=1)
-            self._news[0].zero_()
-        moved = (nearest != self._labels[:, part]).any(dim=0)
-        self._found[:, part], self._moved_rows[part], self._news[1] = nearest, moved, moved.sum()
+        differs = nearest != self._labels[:, part]
+        if part.start == 0:
+            self._report.zero_()
+            self._next_counts.copy_(self._counts)
+            self._next_sums.copy_(self._sums)
+        self._changed += differs.sum(dim=1)
+        self._news[0] = self._news[0].clamp(min=n_unsure)
+        self._found[:, part], self._moved_rows[part] = nearest, differs.any(dim=0)
 
     def _scores(self, norms: Any, centers: Any, rows: Any) -> Any:
         """(S, K, n) squared distances of rows to centers, without what is the same for a row."""
         # Rows come first: a product whose lines begin at odd addresses is slow.
-        scores = self.torch.addmm(norms.T, rows, centers.T, alpha=-2.0)
+        scores = self.torch.addmm(norms, rows, -2.0 * centers.T)
         return scores.T.contiguous().view(self.n_starts, -1, len(rows))
 
-    @staticmethod
-    def _most(n_rows: int) -> int:
-        """How many of this many rows are picked at most."""
-        return max(1, n_rows // ONE_IN)
-
-    def _pick(self, chosen: Any) -> tuple[Any, Any]:
-        """The first of the chosen rows, filled up with the very first; which are no filling."""
-        torch, most = self.torch, self._most(len(chosen))
-        place = chosen.cumsum(dim=0) - 1
-        place = torch.where(chosen & (place < most), place, most)
+    def _pick(self, chosen: Any, room: int) -> tuple[Any, Any]:
+        """The first of the chosen rows, filled up with the very first; how many are chosen."""
+        torch, place = self.torch, chosen.cumsum(dim=0)
+        n_chosen = place[-1]
+        place = torch.where(chosen & (place <= room), place - 1, room)
         rows = torch.arange(len(chosen), device=chosen.device)
-        few = self.new(most + 1, dtype=torch.int64).scatter_(0, place, rows)[:most]
-        return few, torch.arange(most, device=chosen.device) < chosen.sum()
+        return self.new(room + 1, dtype=torch.int64).scatter_(0, place, rows)[:room], n_chosen
 
-    def _sum(self, part: slice, picked: bool) -> None:
-        """Take rows that moved, or all, to their new clusters; writes once all memory is there."""
+    def _sum(self, part: slice, room: int) -> None:
+        """Take rows that moved, or all, to their new clusters."""
         rows, weights = self._rows[part], self.points.weights[part]
-        new, old = self._found[:, part], self._labels[:, part].long()
-        n_changed = (new != old).sum(dim=1)
-        if picked:
-            few, taken = self._pick(self._moved_rows[part])
-            self._add(rows[few], weights[few] * taken, new[:, few], old[:, few])
+        new, old, moved = self._found[:, part], self._labels[:, part], self._moved_rows[part]
+        if room:
+            few, n_moved = self._pick(moved, room)
+            rows, weights, new, old = rows[few], weights[few], new[:, few], old[:, few]
+            weights = weights * (self.torch.arange(room, device=weights.device) < n_moved)
         else:
-            self._add(rows, weights, new, old)
-        self._tally[:, -1] += n_changed
-        self._labels[:, part] = new
+            n_moved = moved.sum()
+        self._add(self._next_sums, self._next_counts, rows, weights, new, old.long())
+        self._news[1] = self._news[1].clamp(min=n_moved)
 
-    def _add(self, rows: Any, weights: Any, new: Any, old: Any) -> None:
+    def _add(self, to: Any, counts: Any, rows: Any, weights: Any, new: Any, old: Any) -> None:
         """Add rows to their new clusters, and take them from their old ones (-1: none)."""
-        torch, shape = self.torch, self._sums.shape[:2]
+        torch, shape = self.torch, to.shape[:2]
         share = rows.new_zeros((*shape, len(rows)))
         heavy = weights.to(rows.dtype).expand(len(share), 1, -1)
         share.scatter_(1, new[:, None], heavy)
         share.scatter_add_(1, old.clamp(min=0)[:, None], torch.where(old[:, None] < 0, 0.0, -heavy))
         sums = (share.flatten(0, 1) @ rows).view(*shape, -1)
         totals = share.sum(dim=2, dtype=torch.float64)  # single precision counts to 2^24 only
-        counts = share.sign_().sum(dim=2, dtype=torch.float64)
-        self._sums[..., :-1] += sums
-        self._sums[..., -1] += totals
-        self._tally[:, :-1] += counts
+        to[..., :-1] += sums
+        to[..., -1] += totals
+        counts += share.sign_().sum(dim=2, dtype=torch.float64)
 
     def fillers(self, s: int) -> Fillers:
         torch, points, s = self.torch, self.points, self.places[s]
@@ -308,7 +340,8 @@ class TorchBatch:
             if k > 1:
                 self._margins[part] = (least.values[:, 1] - least.values[:, 0]).cpu()
             self._labels[0, part] = labels
-            self._add(rows, weights, labels[None], torch.full_like(labels[None], -1))
+            none = torch.full_like(labels[None], -1)
+            self._add(self._sums, self._counts, rows, weights, labels[None], none)
             held += counts @ torch.nn.functional.one_hot(labels, k).to(torch.float64)
         self._at_prices = held.cpu().numpy()
         return points.linked.costs(np.asarray(centers[0]))[None]
@@ -324,8 +357,8 @@ class TorchBatch:
 
     def move(self, linked: np.ndarray, moves: list[Moves]) -> tuple[Any, np.ndarray]:
         torch, points, some_ended = self.torch, self.points, len(self.places) < self.n_starts
-        placed = torch.from_numpy(np.ascontiguousarray(linked))
-        self._placed[self.places if some_ended else slice(None)] = placed.to(points.device)
+        self._placed_here.numpy()[self.places] = linked
+        self._placed.copy_(self._placed_here, non_blocking=self._on_gpu)
         if any(moves):
             before = self._sums.clone()
             for place, few in zip(self.places, moves, strict=True):
@@ -340,6 +373,7 @@ class TorchBatch:
         arrived = self._fetch(self._gains, self._gains_here)
         self._given = self._centers[self.places] if some_ended else self._centers
         self._begun = self.ahead and self._at_prices is None and self._age % RENEW_EVERY > 0
+        self._begun &= len(self._parts) <= 1
         if self._begun:  # while the processor looks at the gains
             self._start()
         arrived()
@@ -381,16 +415,32 @@ class TorchBatch:
 
     def finish(
         self, which: list[int], centers: Any, linked: np.ndarray, moves: list[Moves]
-    ) -> list[tuple[np.ndarray, np.ndarray, float]]:
+    ) -> Callable[[], list[tuple[np.ndarray, np.ndarray, float]]]:
         """Labels are (G,), of the groups in the order of their numbers."""
-        torch, labels, n_lone = self.torch, self._moved(which, moves), len(self.points.lone)
+        place, all_ended = len(self._ended), self._ended
+        labels = self.points.guarded(partial(self._moved, which, moves))
+        all_ended.append((labels, centers, linked))
+
+        def results() -> list[tuple[np.ndarray, np.ndarray, float]]:
+            if all_ended is self._ended:
+                all_ended[:], self._ended = self._evaluate(all_ended), []
+            return all_ended[place]  # type: ignore[no-any-return]
+
+        return results
+
+    def _evaluate(self, ended: list[Any]) -> list[list[tuple[np.ndarray, np.ndarray, float]]]:
+        """The same for each of some calls."""
+        torch, n_lone = self.torch, len(self.points.lone)
+        labels, centers = (torch.cat([each[i] for each in ended]) for i in range(2))
+        linked = np.concatenate([each[2] for each in ended])
         values = self.points.guarded(partial(self._squares, labels, centers, linked))
         ordered = torch.cat([labels[:, n_lone:], labels[:, :n_lone]], dim=1)
         free = torch.empty(ordered.shape, dtype=ordered.dtype, pin_memory=self._on_gpu)
         self._fetch(ordered, free)()
         both = np.concatenate([linked, free.numpy()], axis=1, dtype=np.int32)
-        here = centers.cpu().numpy()
-        return [(both[f], here[f], float(values[f])) for f in range(len(which))]
+        found = list(zip(both, centers.cpu().numpy(), values.tolist(), strict=True))
+        ends = np.cumsum([len(each[2]) for each in ended]).tolist()
+        return [found[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
     def compound_labels(self) -> np.ndarray:
         return np.asarray(self._labels[0, len(self.points.lone) :].cpu().numpy())
@@ -412,8 +462,10 @@ class TorchBatch:
         far = (points.rows[:n_lone] - own).norm(dim=1)
         return far.to(self.torch.float64) * points.weights[:n_lone]
 
-    def keep(self, which: list[int]) -> None:
+    def keep(self, which: list[int]) -> Any:
         self.places = [self.places[s] for s in which]
+        self._given = self._given[which]
+        return self._given
 
     def _moved(self, which: list[int], moves: list[Moves]) -> Any:
         """Labels of some solutions, with these groups elsewhere."""
@@ -425,7 +477,7 @@ class TorchBatch:
 
     def _fetch(self, tensor: Any, here: Any) -> Callable[[], None]:
         """Start a copy to the processor; returns a call that waits for it."""
-        here.copy_(tensor, non_blocking=True)
+        here.copy_(tensor, non_blocking=self._on_gpu)
         if not self._on_gpu:
             return lambda: None
         event = self.torch.cuda.Event()
