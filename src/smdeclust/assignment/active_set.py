@@ -19,11 +19,12 @@ MOST_ROUNDS = 20
 def nearest_labels(costs, n_linked, active, labels, nearest):
     """Write the cheapest cost of each row to `nearest`, its label to `labels` unless active."""
     for g in range(len(costs)):
-        best = 0
+        best, least = 0, costs[g, 0]
         for k in range(1, costs.shape[1]):
-            if costs[g, k] < costs[g, best]:
-                best = k
-        nearest[g] = costs[g, best]
+            cost = costs[g, k]  # (Chosen without branches, which processors guess wrong too often.)
+            best = k if cost < least else best
+            least = cost if cost < least else least
+        nearest[g] = least
         if g >= n_linked or not active[g]:
             labels[g] = best
 

@@ -31,8 +31,9 @@ from smdeclust.points.threads import available_threads
 from smdeclust.problem import Problem
 from smdeclust.structure.bounds import Bounds
 
-# Threads that assign the linked groups of several solutions: more would hand a lock around.
-MOST_JOBS = 5
+# Threads that assign the linked groups of several solutions: more would hand a lock around. Each
+# has at least so many costs to read: less takes no longer than to start it.
+MOST_JOBS, LEAST_JOB = 5, 2**16
 # Points that tell where prices go.
 SAMPLE = 8192
 # Looks at all points for one assignment; then labels are used as they are, without a proof.
@@ -107,7 +108,7 @@ class Engine(ExitStack):
         """A call that gives them."""
         linked = [self.last[s].linked for s in which]
         moves = [self.last[s].moves for s in which]
-        results = self.batch.finish(which, self.centers[which], np.stack(linked), moves)
+        results = self.batch.finish(which, self.centers, np.stack(linked), moves)
         penalties = [self.problem.penalty(each) for each in linked]
         return lambda: [(*e, f + p) for (*e, f), p in zip(results(), penalties, strict=True)]
 
@@ -173,7 +174,7 @@ class Engine(ExitStack):
         """Label the linked groups exactly, clusters may stay empty; and whether that is proven."""
         labels = np.empty(costs.shape[:2], dtype=np.int64)
         statuses, graph = np.full(len(costs), SOLVED), self.problem.graph
-        n_jobs = min(len(costs), available_threads(), MOST_JOBS) if graph.n_nodes else 0
+        n_jobs = min(len(costs), available_threads(), MOST_JOBS, 1 + costs.size // LEAST_JOB)
         ends = np.linspace(0, len(costs), n_jobs + 1).astype(int)
 
         def solve(start: int, stop: int) -> None:

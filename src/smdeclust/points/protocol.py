@@ -131,8 +131,9 @@ class Batch(Protocol):
     def finish(
         self, which: list[int], centers: Any, linked: np.ndarray, moves: list[Moves]
     ) -> Callable[[], list[tuple[Any, np.ndarray, float]]]:
-        """Of some solutions: a call that gives what ``Points.describe`` makes labels of points of,
-        (K, d) centers as an array, and the sum of squares; later labels do not change them."""
+        """Of some of the solutions: a call that gives what ``Points.describe`` makes labels of
+        points of, (K, d) centers as an array, and the sum of squares; later labels do not change
+        them. `centers` are those of all, `linked` and `moves` of the ones that end."""
 
     def far_totals(self) -> np.ndarray:
         """Of the first solution: weighted distances of the free rows to their centers, by block."""

@@ -28,7 +28,7 @@ MOST_PRODUCTS = 2**28
 # Multiplications from which on a rough product and a second look at some rows is faster.
 LEAST_ROUGH = 2**30
 # One in so many rows is picked at most, to look again or because it moved; else all are taken.
-ONE_IN = 32, 16, 8
+ONE_IN = 32, 16, 8, 4
 
 
 class TorchBatch:
@@ -371,7 +371,7 @@ class TorchBatch:
         else:
             self._run(self._average)
         arrived = self._fetch(self._gains, self._gains_here)
-        self._given = self._centers[self.places] if some_ended else self._centers
+        self._given = self._centers[self._at(self.places)] if some_ended else self._centers
         self._begun = self.ahead and self._at_prices is None and self._age % RENEW_EVERY > 0
         self._begun &= len(self._parts) <= 1
         if self._begun:  # while the processor looks at the gains
@@ -419,7 +419,7 @@ class TorchBatch:
         """Labels are (G,), of the groups in the order of their numbers."""
         place, all_ended = len(self._ended), self._ended
         labels = self.points.guarded(partial(self._moved, which, moves))
-        all_ended.append((labels, centers, linked))
+        all_ended.append((labels, centers[self._at(which)], linked))
 
         def results() -> list[tuple[np.ndarray, np.ndarray, float]]:
             if all_ended is self._ended:
@@ -464,12 +464,17 @@ class TorchBatch:
 
     def keep(self, which: list[int]) -> Any:
         self.places = [self.places[s] for s in which]
-        self._given = self._given[which]
+        self._given = self._given[self._at(which)]
         return self._given
+
+    def _at(self, places: list[int]) -> Any:
+        """Places as an index on the device; it is not waited for."""
+        index = self.torch.tensor(places, pin_memory=self._on_gpu)
+        return index.to(self.points.device, non_blocking=self._on_gpu)
 
     def _moved(self, which: list[int], moves: list[Moves]) -> Any:
         """Labels of some solutions, with these groups elsewhere."""
-        labels = self._labels[[self.places[s] for s in which]]
+        labels = self._labels[self._at([self.places[s] for s in which])]
         for f, few in enumerate(moves):
             for name, k in few.items():
                 labels[f, name] = k
