@@ -8,11 +8,9 @@ criterion. (With W alone, Friedman and Rubin's criterion, deeper searches find l
 what the pairs say; must-links that are never forgotten prevent it.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
@@ -172,7 +170,7 @@ class Frame:
     basis: np.ndarray | None = None  # (d, r) orthonormal directions; None: the columns themselves
 
     @classmethod
-    def of(cls, points: Any, weights: np.ndarray, *, rotate: bool) -> Frame:
+    def of(cls, points: Any, weights: np.ndarray, *, rotate: bool) -> "Frame":
         """Measure the columns of `points` (dense, or CSR where nothing is rotated).
 
         A column is divided by the fourth root of its fourth moment. For columns of one shape that
@@ -195,7 +193,7 @@ class Frame:
         return cls(mean, frame.factor, spread, _leading(frame.enter(points), weights))
 
     @classmethod
-    def as_given(cls, points: Any, weights: np.ndarray) -> Frame:
+    def as_given(cls, points: Any, weights: np.ndarray) -> Self:
         """The columns as they are, centered where they are dense."""
         mean, unit, square, _ = _moments(points, weights)
         return cls(mean, np.ones(len(mean)), np.sqrt(square) * unit)

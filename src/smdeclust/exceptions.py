@@ -1,7 +1,5 @@
 """The few exception types of the library: each says what was wrong, where, and what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -60,7 +58,7 @@ class InfeasibleConstraintsError(SMDEClustError, ValueError):
         self.reason = reason
         self.details = details or {}
 
-    def by_id(self, ids: Any) -> InfeasibleConstraintsError:
+    def by_id(self, ids: Any) -> "InfeasibleConstraintsError":
         """Return the same error with ids instead of row positions."""
         if ids is None or not callable(self._sentence):
             return self

@@ -1,10 +1,8 @@
 """Problem: a structure (what is known) and points; and Solution, S = (phi, psi) of the paper."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -85,7 +83,7 @@ class Problem(Structure):
         quotas: tuple[Quota, ...] = (),
         deadline: float = np.inf,
         valid: bool = False,
-    ) -> Problem:
+    ) -> "Problem":
         """Validate points and constraints, join points into groups, and check feasibility.
 
         Parameters
@@ -126,7 +124,7 @@ class Problem(Structure):
         return cls.of(known, data, storage)
 
     @classmethod
-    def of(cls, known: Structure, X: Any, storage: str | Storage | None = None) -> Problem:
+    def of(cls, known: Structure, X: Any, storage: str | Storage | None = None) -> Self:
         """Return a problem with the same constraints for the points `X`, which must be valid."""
         values = {name: getattr(known, name) for name in _KNOWN}
         return cls(points=store(X, known.coupling, known.sample_weight, storage), **values)

@@ -9,8 +9,6 @@ Where both agree, duality proves the labels. Where they do not, the prices still
 reduced costs fix nearly everything, and a small MILP decides the rest (`residue`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

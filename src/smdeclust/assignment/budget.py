@@ -1,7 +1,5 @@
 """What a proof may cost: one budget for every step of an assignment."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 
@@ -26,7 +24,7 @@ class Budget:
         max_time: float | None = None,
         max_nodes: float | None = None,
         max_pivots: float | None = None,
-    ) -> Budget:
+    ) -> "Budget":
         """Make a budget that starts now. ``None`` means no limit."""
         infinite = float("inf")
         return cls(

@@ -5,8 +5,6 @@ The solver is `assign`: it takes costs, never points. Its steps are one file eac
 so as far as it goes for small dense points.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

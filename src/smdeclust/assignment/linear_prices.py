@@ -5,8 +5,6 @@ to indifference take part in the program, with the labels near to their best, an
 as they are. Its duals are better prices. Where these move other groups, more take part.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from smdeclust.assignment.budget import Budget

@@ -3,8 +3,6 @@
 Slow and independent of everything else here; tests and comparisons use it as the reference.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

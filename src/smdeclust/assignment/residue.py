@@ -1,7 +1,5 @@
 """What prices leave open under bounds: reduced costs fix labels, a small MILP decides the rest."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -7,8 +7,6 @@ shares added up. With those edges that a relaxed solution breaks, the relaxation
 and prices prove what would else need a search.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations

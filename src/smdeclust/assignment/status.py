@@ -1,7 +1,5 @@
 """Outcome codes of the kernels, and what an assignment gives back."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

@@ -1,7 +1,5 @@
 """S-HG-MEANS (Gribel, Gendreau, Vidal 2022): soft, memetic."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,7 +88,7 @@ class SoftHGMeans(UnweightedBaseline):
         return self._record_search(state)
 
     def _evolve(
-        self, problem: Problem, model: Model, stop: rules.StoppingRule, rng: np.random.Generator
+        self, problem: Problem, model: "Model", stop: rules.StoppingRule, rng: np.random.Generator
     ) -> State:
         """Cross two parents' centers, move one center, descend, survive; return the final state."""
         initialize, n = spread_groups(problem), self.population_size
@@ -133,7 +131,7 @@ class Model:
         cannot_link: np.ndarray,
         confidence: float | None,
         variance_floor: float,
-    ) -> Model:
+    ) -> "Model":
         """Sort the links by point; the floor is a share of the variance of all points."""
         ones = np.ones(len(must_link) + len(cannot_link))
         links = links_of(problem.n_points, must_link, cannot_link, ones)

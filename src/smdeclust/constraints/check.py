@@ -1,7 +1,5 @@
 """``Constraints.check``: can these pairs be satisfied, why not, and what is the least repair?"""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -57,8 +55,8 @@ class Check:
     conflicts: tuple[Conflict, ...]
     complete: bool
     repair: Repair | None
-    judged: Constraints
-    repaired: Constraints
+    judged: "Constraints"
+    repaired: "Constraints"
     n_clusters: int
     quotas: str = ""
 
@@ -111,7 +109,7 @@ class Check:
         return "; ".join(words) + (f"; and {hidden} more" if hidden > 0 else "")
 
 
-def judge(constraints: Constraints, n_clusters: Any, *, soft: bool, max_time: float) -> Check:
+def judge(constraints: "Constraints", n_clusters: Any, *, soft: bool, max_time: float) -> Check:
     """Judge hard pairs, or all of them."""
     known = constraints.hardened()
     judged = known.all_as_hard() if soft else known.hard_only()
@@ -132,7 +130,7 @@ def judge(constraints: Constraints, n_clusters: Any, *, soft: bool, max_time: fl
     return Check(feasible, found.conflicts, found.complete, repair, judged, repaired, k, quotas)
 
 
-def _costs(known: Constraints) -> dict[str, np.ndarray]:
+def _costs(known: "Constraints") -> dict[str, np.ndarray]:
     """What dropping each pair costs, hard ones first: a hard pair more than all soft ones."""
     soft = {}
     for kind in ("must_link", "cannot_link"):
@@ -147,7 +145,7 @@ def _costs(known: Constraints) -> dict[str, np.ndarray]:
     }
 
 
-def _without(known: Constraints, repair: Repair) -> Constraints:
+def _without(known: "Constraints", repair: Repair) -> "Constraints":
     """The constraints without the pairs of a repair, of which the hard ones come first."""
     masks = {}
     for kind, gone in (("must_link", repair.must_link), ("cannot_link", repair.cannot_link)):

@@ -1,7 +1,5 @@
 """Partial labels and groups, one entry per point: the pairs that they stand for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -45,7 +43,7 @@ class Column:
             )
         return together, np.array(list(combinations(np.sort(first).tolist(), 2)), dtype=np.int64)
 
-    def take(self, rows: np.ndarray) -> Column:
+    def take(self, rows: np.ndarray) -> "Column":
         """Return the column of some rows."""
         return Column(self.codes[rows], self.apart)
 

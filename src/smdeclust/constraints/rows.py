@@ -1,7 +1,5 @@
 """Rows and pairs as people give them: ids, confidences, prices; and the pairs of some rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -164,7 +162,7 @@ def restrict(pairs: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return place[inside], inside
 
 
-def same_points(one: Constraints, two: Constraints) -> tuple[np.ndarray | None, int | None]:
+def same_points(one: "Constraints", two: "Constraints") -> tuple[np.ndarray | None, int | None]:
     """The ids and the number of points of both, or an error where they differ."""
     sizes = {c.n_points for c in (one, two) if c.n_points is not None}
     if len(sizes) > 1:

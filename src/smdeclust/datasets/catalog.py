@@ -6,8 +6,6 @@ Those of the paper's data are in ``digests.json``. There is none for the matrix 
 which only the size is checked.
 """
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Made data: mixtures of spherical Gaussians, and pairs drawn from known classes."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The paper's three sets, from a local folder or from the original places."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import replace

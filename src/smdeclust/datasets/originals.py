@@ -4,8 +4,6 @@ Pickles are never read, which is why CIFAR-10 comes from image sheets or its bin
 from the Python one.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

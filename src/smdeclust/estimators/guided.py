@@ -1,7 +1,5 @@
 """GuidedClustering: several views of the points, weighted by held-out pairs and labels."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -169,7 +167,7 @@ class GuidedClustering(ConstrainedClusterer):
         return self
 
     def _guide(
-        self, points: np.ndarray, known: Constraints, engine: _Engine, seed: int
+        self, points: np.ndarray, known: Constraints, engine: "_Engine", seed: int
     ) -> np.ndarray:
         """See, weigh, merge; place the rows that no view saw."""
         n_points = len(points)
@@ -184,7 +182,7 @@ class GuidedClustering(ConstrainedClusterer):
         return self._guided.labels if whole else self._place(points, known, rows, engine)
 
     def _place(
-        self, points: np.ndarray, known: Constraints, rows: np.ndarray, engine: _Engine
+        self, points: np.ndarray, known: Constraints, rows: np.ndarray, engine: "_Engine"
     ) -> np.ndarray:
         """Labels of all rows, of which views saw only some."""
         outside = np.ones(len(points), dtype=bool)
@@ -279,7 +277,7 @@ class _Engine:
     callback: Callable[[Any], bool | None] | None
     first: np.ndarray | None = None
 
-    def on(self, rows: np.ndarray) -> _Engine:
+    def on(self, rows: np.ndarray) -> Self:
         """The same for some rows, whose clusters may have any sizes."""
         weight = None if self.weight is None else self.weight[rows]
         first = None if self.first is None else self.first[rows]
@@ -378,7 +376,7 @@ class _Unit:
     size: float
 
     @classmethod
-    def of(cls, points: np.ndarray) -> _Unit:
+    def of(cls, points: np.ndarray) -> Self:
         mean = points.mean(axis=0, dtype=np.float64)
         blocks = range(0, len(points), BLOCK)  # large data are not copied
         largest = max(float(np.abs(points[b : b + BLOCK] - mean).max()) for b in blocks) or 1.0

@@ -1,11 +1,9 @@
 """A fit in a learned distance: learn it, cluster in it, report in the units of the data."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -45,7 +43,7 @@ class Lesson:
     @classmethod
     def of(
         cls, model: Any, points: Any, known: Constraints, weight: Any, rng: np.random.Generator
-    ) -> Lesson:
+    ) -> Self:
         """Choose the rows to learn from and bring them here."""
         diagonal = model.metric == "diagonal" or is_sparse(points) or is_dask(points)
         points, known, weight, rows = some_rows(points, known, weight, rng)

@@ -4,8 +4,6 @@ An old row stands for its cluster: a must-link to it forbids all other labels, a
 its own. What is left is the usual assignment.
 """
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 
@@ -71,7 +69,7 @@ class _NewRows:
     @classmethod
     def of(
         cls, known: Constraints, n_new: int, old_labels: np.ndarray, n_clusters: int
-    ) -> _NewRows:
+    ) -> "_NewRows":
         n_old = len(old_labels)
         if known.n_points is None:
             raise InvalidInputError(

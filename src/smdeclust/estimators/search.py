@@ -1,7 +1,5 @@
 """Search: how SMDEClust looks for a clustering, as one small object with presets."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 
@@ -120,7 +118,7 @@ class Search:
         Islands(self.max_populations, self.n_agree)  # says which numbers go together
 
     @classmethod
-    def preset(cls, name: Any) -> Search:
+    def preset(cls, name: Any) -> "Search":
         """Return the preset ``"quick"``, ``"standard"`` or ``"paper"``, or a `Search` unchanged."""
         if isinstance(name, Search):
             return name
@@ -129,7 +127,7 @@ class Search:
             raise InvalidInputError(f"search must be one of {words}, or a Search; got {name!r}.")
         return PRESETS[name]
 
-    def replace(self, **changes: Any) -> Search:
+    def replace(self, **changes: Any) -> "Search":
         """Return a copy in which some values are changed."""
         unknown = set(changes) - {field.name for field in dataclasses.fields(self)}
         if unknown:

@@ -5,11 +5,9 @@ on the order of the rows, not on the seed, and not on the pairs, so that cluster
 without a pair pay the same for all others.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
@@ -70,7 +68,7 @@ class SoftPrices:
     @classmethod
     def estimate(
         cls, problem: Problem, penalty: float | None, deadline: float | None = None
-    ) -> SoftPrices:
+    ) -> Self:
         """Prices for the points of a problem."""
         return cls(0.0 if penalty is not None else spread_inside(problem, deadline), penalty)
 

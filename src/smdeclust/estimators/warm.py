@@ -1,10 +1,8 @@
 """An earlier solution: where a fit may start from, and whose cluster numbers it keeps."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -138,14 +136,14 @@ class FittedOn:
     cannot_link: np.ndarray
 
     @classmethod
-    def of(cls, estimator: Any, problem: Any) -> FittedOn:
+    def of(cls, estimator: Any, problem: Any) -> Self:
         """Remember points, weights, parameters and pairs."""
         settings = {k: v for k, v in estimator.get_params(deep=False).items() if k not in _NO_PART}
         weight = "" if problem.sample_weight is None else digest_of(problem.sample_weight)
         digest = repr(sorted(settings.items())), digest_of(problem.X), weight
         return cls(digest, problem.must_link, problem.cannot_link)
 
-    def still_solved_by(self, labels: np.ndarray, before: FittedOn) -> bool:
+    def still_solved_by(self, labels: np.ndarray, before: "FittedOn") -> bool:
         """Whether a solution of `before` is one of this as well: the same points, no pair less,
         and none that the labels break. (More pairs never allow a lower objective.)"""
         return (

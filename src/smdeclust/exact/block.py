@@ -1,12 +1,10 @@
 """Prove a bound for one block of points: the whole problem, or one part of it."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -99,7 +97,7 @@ class Block:
     @classmethod
     def of(
         cls, problem: Problem, labels: IntArray, sizes: tuple[float, float] = (0.0, np.inf)
-    ) -> Block:
+    ) -> Self:
         """The block of a problem, cluster by cluster; pairs that run over rows without weight are
         kept.
 

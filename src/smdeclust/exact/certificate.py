@@ -1,7 +1,5 @@
 """Certificate: a bound, the clustering it belongs to, and the proof, as plain arrays."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
@@ -89,7 +87,7 @@ class Proof(Multipliers):
     @classmethod
     def of_tree(
         cls, decisions: list[tuple[int, int, int, int]], leaves: dict[int, Multipliers]
-    ) -> Proof:
+    ) -> Self:
         """From parent, kind, first and second of each node, and what the leaves own."""
         tree = dict(zip(("parent", "kind", "first", "second"), np.array(decisions).T, strict=True))
         owned = [leaves[node] for node in sorted(leaves)]
@@ -97,7 +95,7 @@ class Proof(Multipliers):
         ends = {f"{kind}_ptr": np.cumsum([0, *counts[f"{kind}_value"]]) for kind in KINDS}
         return cls(leaf_node=np.array(sorted(leaves)), **tree, **ends, **_stacked(owned, OWNED))
 
-    def renamed(self, rows: NDArray[np.int64]) -> Proof:
+    def renamed(self, rows: NDArray[np.int64]) -> "Proof":
         """Return the same proof with row i called ``rows[i]``."""
 
         def name(values: NDArray[Any]) -> NDArray[Any]:
@@ -193,7 +191,7 @@ class Certificate:
             np.savez_compressed(stream, **arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, max_bytes: int = 2**30) -> Certificate:
+    def load(cls, path: str | os.PathLike[str], *, max_bytes: int = 2**30) -> Self:
         """Load a certificate that `save` has written.
 
         Loading is safe for files from unknown sources, but only `verify` checks the claim.

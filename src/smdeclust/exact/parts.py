@@ -4,8 +4,6 @@ Parts are independent: they are proven on several processes, kept in a folder if
 later run continues from there), and the weakest are joined and proven together while time is left.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import math
@@ -68,7 +66,7 @@ def part_size(n_clusters: int, n_groups: int, seconds: float) -> int:
     return int(max(min(PER_CLUSTER * n_clusters, LARGEST, affordable), SMALLEST))
 
 
-def prove_in_parts(jobs: Jobs, n_parts: int, tol: float, progress: Progress | None) -> Proven:
+def prove_in_parts(jobs: "Jobs", n_parts: int, tol: float, progress: Progress | None) -> Proven:
     """Prove every part, join parts until the gap is `tol` or time is over; return all as one."""
     problem, labels, deadline = jobs.problem, jobs.labels, jobs.deadline
     upper = cost_of(problem, labels)
@@ -146,7 +144,7 @@ def _together(problem: Problem, labels: IntArray, parts: list[Part], ending: End
 
 
 def _weakest_pairs(
-    parts: list[Part], jobs: Jobs, left: float
+    parts: list[Part], jobs: "Jobs", left: float
 ) -> tuple[list[tuple[Part, Part]], list[Part]]:
     """Parts to prove together next, one pair for each process: the weakest that there is time for.
 

@@ -10,10 +10,8 @@ where ``constant = sum_i w_i |p_i|^2`` over the points. ``Y`` is a projector of 
 and zero on cannot-links. The relaxation keeps the spectral set (a Fantope), signs and zeros.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +48,7 @@ class PointData:
         cannot_link: IntArray,
         sample_weight: FloatArray | None = None,
         sizes: tuple[float, float] = (0.0, np.inf),
-    ) -> PointData:
+    ) -> Self:
         """Center the points; rotate them onto a smaller span, which changes no distance."""
         points = np.asarray(X, dtype=np.float64)
         n = points.shape[0]

@@ -7,8 +7,6 @@ drawn evenly over the cluster, and points change places until the means agree. G
 cannot-links stay in one part where there is room: a pair that is cut is a pair lost to the bound.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array

@@ -4,8 +4,6 @@ numpy's own loader allocates what a header claims before it looks at the content
 checked first, so that a damaged or hostile file is an error and not an allocation.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import warnings

@@ -1,7 +1,5 @@
 """``read_table``: the points of a data file, and beside them ids, classes and groups."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -64,7 +62,7 @@ class Table:
     repeated_ids: str = ""
 
 
-def table_of(file: TableFile, features: TableFeatures, group_column: str | None = None) -> Table:
+def table_of(file: TableFile, features: "TableFeatures", group_column: str | None = None) -> Table:
     """What stands beside the points of a file by the roles of its columns; its points only where
     they are given as such. `repeated_ids` says why ids lack."""
     frame = file.frame

@@ -1,7 +1,5 @@
 """A table that was read from a file; and how a CSV is written."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -57,7 +55,7 @@ class TableFile:
     """
 
     path: Path
-    table: DataFrame | None
+    table: "DataFrame | None"
     format: str
     points: np.ndarray | None = None
     n_clusters: int | None = None
@@ -74,7 +72,7 @@ class TableFile:
     beside: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def frame(self) -> DataFrame:
+    def frame(self) -> "DataFrame":
         """The columns of a table, or the coordinates of points and the columns beside them."""
         if self.table is not None:
             return self.table
@@ -142,7 +140,7 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
 
 def _parse_csv(
     how: TableFile, data: bytes | None, names: list[str], text_columns: list[str], n_codes: int
-) -> DataFrame:
+) -> "DataFrame":
     """The table of the file, or of `data`, which is the file in UTF-8."""
     import pandas as pd
 
@@ -156,7 +154,7 @@ def _parse_csv(
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
 
-        def parse(as_text: list[str]) -> DataFrame:
+        def parse(as_text: list[str]) -> "DataFrame":
             return pd.read_csv(
                 path if data is None else io.BytesIO(data), sep=separator, compression=None,
                 names=names, header=0 if how.header else None, index_col=False,
@@ -267,7 +265,7 @@ def _in_two_lines(above: list[str], below: list[str], row: list[str]) -> list[st
 _TOTAL = re.compile(r"(?:grand |sub)?(?:total|sum|summe|gesamt|insgesamt|somme)\b.*", re.IGNORECASE)
 
 
-def mention_total(frame: DataFrame, notes: list[str]) -> None:
+def mention_total(frame: "DataFrame", notes: list[str]) -> None:
     """Add a note where the last row looks like the sums of the others."""
     for name in list(frame)[:2]:
         last: Any = frame[name].iloc[-1]

@@ -4,8 +4,6 @@ Everything is written aside and renamed, so that a full disk or an interruption 
 was there before, or none.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -252,7 +250,7 @@ def _add_to_arrow(file: TableFile, added: dict[str, list[Any]]) -> bytes:
     return stream.getvalue()
 
 
-def sheet_bytes(frame: DataFrame, *, excel: bool) -> bytes:
+def sheet_bytes(frame: "DataFrame", *, excel: bool) -> bytes:
     """A table as CSV or as a spreadsheet; formulas are made safe."""
     frame, stream = frame.rename(columns=lambda name: files.safe_cell(str(name))), io.BytesIO()
     for name in frame.columns[[dtype.kind == "O" for dtype in frame.dtypes]]:

@@ -1,7 +1,5 @@
 """When a local search must stop."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 
@@ -43,7 +41,7 @@ class Limits:
         max_iter: int | None = None,
         proof_pivots: float | None = None,
         deadline: float | None = None,
-    ) -> Limits:
+    ) -> "Limits":
         """The same with ``None`` for no limit."""
         return cls(
             NO_LIMIT if max_iter is None else max_iter,

@@ -6,8 +6,6 @@ lower; where most groups have cannot-links, a search also comes before the first
 are not contracted are too many: jumps are then chosen on a random sample without pairs.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -64,7 +62,7 @@ def ground_to_jump_on(problem: Problem) -> Contracted | None:
     return Contracted(points, weights, PairGraph.hard(*nothing), problem.n_clusters, problem.points)
 
 
-def jumping_kinds(operators: Operators, jumps: Jumps) -> list[Operators]:
+def jumping_kinds(operators: Operators, jumps: "Jumps") -> list[Operators]:
     """Two kinds of populations that take turns.
 
     They differ in their crossover: two kinds seldom end in the same trap. Both jump, but not with

@@ -1,7 +1,5 @@
 """The population, what is known about the run so far, and its history by generations."""
 
-from __future__ import annotations
-
 import operator
 import time
 from bisect import bisect_left
@@ -27,7 +25,7 @@ class History:
 
     FIELDS = ("generation", "evaluations", "time", "best", "mean", "worst", "diversity")
 
-    def record(self, state: State) -> None:
+    def record(self, state: "State") -> None:
         """Add the present state."""
         values = [solution.objective for solution in state.population]
         assert state.best is not None
@@ -118,7 +116,7 @@ class State:
         self.mid_generation = False
         self.history.record(self)
 
-    def next_island(self) -> State:
+    def next_island(self) -> "State":
         """A state for a new population that continues counting from here."""
         return State(
             n_earlier=self.n_earlier + self.generation + 1,
@@ -130,7 +128,7 @@ class State:
             elite=self.elite,
         )
 
-    def finish(self) -> State:
+    def finish(self) -> "State":
         """The run is over: record the end if it came within a generation."""
         if self.mid_generation and self.population:
             self.history.record(self)

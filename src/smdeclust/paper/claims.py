@@ -1,7 +1,5 @@
 """What the paper says of its experiments, held against our runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -77,7 +75,7 @@ def check_claims(plans: Mapping[str, Plan], rows: Rows, tables: Mapping[str, Tab
 
 
 def _exact(plan: Plan, rows: Rows) -> Iterator[Claim]:
-    def against_known(method: str) -> DataFrame:
+    def against_known(method: str) -> "DataFrame":
         """The averages by data set/configuration, where the lowest objective is ``known``."""
         found = of_method(averages(plan, rows, method), method)
         found.index = found.index.map("/".join)
@@ -206,7 +204,7 @@ def _large(plan: Plan, rows: Rows) -> Iterator[Claim]:
         yield _claim(f"large_{metric}", most, less=names, n=n, shown=shown, behind=behind)
 
 
-def _shown(values: Series, form: str) -> str:
+def _shown(values: "Series", form: str) -> str:
     return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
 
 

@@ -1,7 +1,5 @@
 """Instances by name: the paper's data sets, and stand-ins that need no download."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

@@ -1,9 +1,7 @@
 """The methods of the paper's comparison, as functions that make estimators."""
 
-from __future__ import annotations
-
 from importlib import import_module
-from typing import Any
+from typing import Any, Self
 
 import smdeclust
 from smdeclust.exceptions import InvalidInputError
@@ -26,7 +24,7 @@ class Unconstrained:
 
         self._model = KMeans(n_clusters, random_state=seed, **settings)
 
-    def fit(self, X: Any, must_link: Any = None, cannot_link: Any = None) -> Unconstrained:
+    def fit(self, X: Any, must_link: Any = None, cannot_link: Any = None) -> Self:
         self.labels_ = self._model.fit(X).labels_
         self.n_local_searches_ = 1
         self.n_local_iterations_ = self._model.n_iter_

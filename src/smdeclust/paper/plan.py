@@ -4,13 +4,11 @@ A `Plan` is a list of parts; each part is the product of methods, data sets, con
 seeds. Nothing here computes: a plan can be printed, stored and compared.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import smdeclust
 
@@ -37,7 +35,7 @@ class Method:
     factory: str
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def but(self, name: str, **settings: Any) -> Method:
+    def but(self, name: str, **settings: Any) -> Self:
         """Return the same method with another name and other settings."""
         return replace(self, name=name, settings={**self.settings, **settings})
 
@@ -186,7 +184,7 @@ class Plan:
         return json.dumps(asdict(self), sort_keys=True)
 
     @staticmethod
-    def from_json(text: str) -> Plan:
+    def from_json(text: str) -> "Plan":
         """Read a plan from the text that `to_json` returns."""
         raw = json.loads(text)
         for part in raw["parts"]:

@@ -1,7 +1,5 @@
 """Carries out runs on all cores, each by `execute`, and writes a row for each, however it ends."""
 
-from __future__ import annotations
-
 import faulthandler
 import json
 import logging
@@ -22,7 +20,7 @@ from functools import cache
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import cpu_count  # type: ignore[import-untyped]
@@ -62,7 +60,7 @@ class _Slot:
     since: float = 0.0
 
     @classmethod
-    def open(cls) -> _Slot:
+    def open(cls) -> Self:
         # Where there is a server of processes, it loads the libraries once, not every worker.
         served = "forkserver" in multiprocessing.get_all_start_methods()
         context: Any = multiprocessing.get_context("forkserver" if served else "spawn")

@@ -1,7 +1,5 @@
 """The paper's tables, from averages, with the paper's figures beside ours."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -245,13 +243,13 @@ def _spread_cells(
     }
 
 
-def _extent(cases: DataFrame) -> Cell:
+def _extent(cases: "DataFrame") -> Cell:
     """How many configurations and seeds are behind a row."""
     seeds, n_cases = sorted(set(cases["n_done"])), cases.index.unique("configuration").size
     return Cell(f"{n_cases} × {'-'.join(map(str, seeds))}")
 
 
-def _infeasible(cases: DataFrame, method: str) -> float:
+def _infeasible(cases: "DataFrame", method: str) -> float:
     """Runs of a method that ended without a feasible solution, in percent."""
     own = results.of_method(cases, method)
     return float(100.0 * own["n_infeasible"].sum() / own["n_done"].sum())

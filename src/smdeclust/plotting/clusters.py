@@ -1,7 +1,5 @@
 """Clusters in the plane, with the pairs that hold them together and apart."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

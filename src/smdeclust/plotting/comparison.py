@@ -1,7 +1,5 @@
 """Several methods side by side: objective, agreement with known classes, time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The constraints as a graph: must-link groups are nodes, cannot-links between them edges."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

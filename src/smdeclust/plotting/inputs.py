@@ -1,7 +1,5 @@
 """What callers pass to the pictures, as checked arrays and as positions in the plane."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

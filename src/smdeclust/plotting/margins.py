@@ -1,7 +1,5 @@
 """Margins: how much nearer the own center of a point is than the nearest other one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Performance profiles of Dolan and More (2002): the numbers, and the drawing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

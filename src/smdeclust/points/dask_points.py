@@ -4,8 +4,6 @@ Each assignment of a block is a task that takes the block and its state before. 
 blocks and states are made again by the scheduler from what they were made of, with the same result.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -93,7 +91,7 @@ class DaskPoints(Points):
             out[home == b] = found
         return out
 
-    def begin(self, n_starts: int) -> DaskBatch:
+    def begin(self, n_starts: int) -> "DaskBatch":
         """A new batch: its states are on the workers."""
         return DaskBatch(self)
 

@@ -3,12 +3,10 @@
 Everything a search asks of rows in memory or on a Dask worker is a method of a block and a state.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -40,15 +38,15 @@ class State:
         return self.lower
 
     @classmethod
-    def fresh(cls, n_rows: int) -> State:
+    def fresh(cls, n_rows: int) -> Self:
         """No labels yet."""
         return cls(np.full(n_rows, -1, np.int32), np.empty(n_rows), np.empty(n_rows))
 
-    def copy(self) -> State:
+    def copy(self) -> "State":
         """The same in arrays of its own."""
         return State(*(values.copy() for values in vars(self).values()))
 
-    def part(self, start: int, stop: int) -> State:
+    def part(self, start: int, stop: int) -> "State":
         """A view of some of the rows."""
         return State(*(values[start:stop] for values in vars(self).values()))
 

@@ -3,12 +3,10 @@
 No row is ever kept dense, and the offset is never subtracted in storage.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -50,7 +48,7 @@ class Tally:
     counts: np.ndarray
 
     @classmethod
-    def zeros(cls, n_clusters: int, n_features: int) -> Tally:
+    def zeros(cls, n_clusters: int, n_features: int) -> Self:
         """Nothing in any cluster."""
         shape = n_clusters, n_features
         return cls(
@@ -102,12 +100,12 @@ class SparseRows(Rows):
     def points(self, rows: np.ndarray) -> np.ndarray:
         return np.asarray(self.matrix[rows + self.start].toarray() - self.offset)
 
-    def take(self, rows: np.ndarray) -> SparseRows:
+    def take(self, rows: np.ndarray) -> "SparseRows":
         """Some of the rows."""
         weights = read_only(self.weights_of(rows))
         return SparseRows(self.matrix[rows + self.start], self.offset, weights)
 
-    def part(self, start: int, stop: int) -> SparseRows:
+    def part(self, start: int, stop: int) -> "SparseRows":
         """A view of the rows from `start` to `stop`."""
         weights = self.weights if len(self.weights) == 1 else self.weights[start:stop]
         part = SparseRows(self.matrix, self.offset, weights, self.free[start:stop], start, stop)
@@ -247,7 +245,7 @@ class SparsePoints(PointsInMemory):
         return SparseRows(self.X, self.offset, self.row_weights)
 
     @cached_property
-    def coupled(self) -> SparseCoupledRows:  # type: ignore[override]
+    def coupled(self) -> "SparseCoupledRows":  # type: ignore[override]
         """The rows in groups."""
         points = SparseRows(self.X[self.coupling.rows], self.offset)
         return SparseCoupledRows(self.coupling, points, self.sample_weight)
@@ -266,7 +264,7 @@ class SparsePoints(PointsInMemory):
         """Some rows of the data, dense: for few."""
         return np.asarray(self.X[rows].toarray(), dtype=np.float64)
 
-    def _new_batch(self) -> SparseBatch:
+    def _new_batch(self) -> "SparseBatch":
         n_linked, n_compound = self.coupling.n_linked, self.coupling.n_compound
         wholes = [SparseRows(self.X, self.offset, self.row_weights, self.coupling.is_free())]
         wholes[0].sizes = self.rows.sizes

@@ -7,8 +7,6 @@ It is divided by the number of answers that it takes to find the row's cluster. 
 questions go to the middle of large unknown regions, later ones to where clusters meet.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +37,7 @@ class Nearness:
     points: np.ndarray  # the points it was made of
 
     @classmethod
-    def of(cls, points: np.ndarray, answered: np.ndarray) -> Nearness:
+    def of(cls, points: np.ndarray, answered: np.ndarray) -> "Nearness":
         """Build the graph of `points`; of many, a sample with rows answered about among them."""
         n = len(points)
         rows = np.arange(n)

@@ -1,7 +1,5 @@
 """What a choice of questions sees: points, the model's clusters, its views, the answers so far."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,7 +31,7 @@ class Known:
         self._indptr, self._indices = cannot_link_graph(edges, grouping.n_linked)
 
     @classmethod
-    def read(cls, constraints: Constraints, labels: np.ndarray) -> Known:
+    def read(cls, constraints: Constraints, labels: np.ndarray) -> "Known":
         """All hard pairs, and those soft pairs that the clustering `labels` keeps.
 
         Soft pairs that are kept contradict nothing that is kept. Where hard pairs were added after

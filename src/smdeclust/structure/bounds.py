@@ -1,7 +1,5 @@
 """Bounds on clusters: sizes as people give them; B sums and their limits as searches see them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -29,7 +27,7 @@ class SizeBounds:
     by_weight: bool = False  # whether sizes are sums of weights, and not numbers of points
 
     @classmethod
-    def of(cls, size_min: Any, size_max: Any, size_by: str, n_clusters: int) -> SizeBounds | None:
+    def of(cls, size_min: Any, size_max: Any, size_by: str, n_clusters: int) -> "SizeBounds | None":
         """Validate what was given; ``None`` where there are no bounds."""
         if size_by not in SIZE_BY:
             raise InvalidInputError(
@@ -115,7 +113,7 @@ class Bounds:
             and ((self.counts == 0) | (self.counts == 1)).all()
         )
 
-    def of_groups(self, groups: Any, filled: np.ndarray | None = None) -> Bounds:
+    def of_groups(self, groups: Any, filled: np.ndarray | None = None) -> Self:
         """Return the bounds for some of the groups. `filled` contains the sums of the others."""
         filled = self.filled if filled is None else filled
         return replace(self, counts=self.counts[:, groups], filled=filled, packing=None)
@@ -185,7 +183,7 @@ class Bounds:
 
     # ------------------------------------------------------- which cluster takes which bounds
 
-    def with_order(self, order: np.ndarray) -> Bounds:
+    def with_order(self, order: np.ndarray) -> Self:
         """Return the bounds with ``order[k]`` fixed for cluster k."""
         if not self.any_order:
             return self

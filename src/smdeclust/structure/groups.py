@@ -1,7 +1,5 @@
 """Groups: must-links contracted, which rows are coupled, and the must-links that hold a group."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,7 +124,7 @@ class Coupling:
     n_compound: int
 
     @classmethod
-    def of_pairs(cls, n_points: int, together: np.ndarray, apart: np.ndarray) -> Coupling:
+    def of_pairs(cls, n_points: int, together: np.ndarray, apart: np.ndarray) -> "Coupling":
         """Contract the rows named in pairs; the cost does not depend on N."""
         named = distinct(np.concatenate([together.ravel(), apart.ravel()]))
         if len(named) == 0:

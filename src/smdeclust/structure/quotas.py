@@ -1,10 +1,8 @@
 """Quotas: how much of something each cluster holds, as sums over the groups of a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -41,11 +39,11 @@ class Quota:
         """Whether there is a bound for each cluster."""
         return isinstance(self.low, tuple) or isinstance(self.high, tuple)
 
-    def take(self, rows: np.ndarray) -> Quota:
+    def take(self, rows: np.ndarray) -> Self:
         """The same of some rows."""
         return replace(self, counts=self.counts[rows])
 
-    def same(self, other: Quota) -> bool:
+    def same(self, other: "Quota") -> bool:
         """Whether both say the same."""
         mine, theirs = (
             (q.name, q.value, q.low, q.high, q.of, q.counts.tobytes()) for q in (self, other)

@@ -1,7 +1,5 @@
 """What no clustering can satisfy: pairs and sizes, each kind rejected with its explanation."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -113,7 +111,7 @@ def reject_closed_clusters(bounds: SizeBounds, least: float) -> None:
     )  # fmt: skip
 
 
-def find_packing(known: Structure, deadline: float = np.inf) -> np.ndarray | None:
+def find_packing(known: "Structure", deadline: float = np.inf) -> np.ndarray | None:
     """Group labels that keep hard pairs, sizes and quotas, whatever they cost, if some are found;
     an error that explains why there are none, as far as that is known."""
     reject_impossible_sizes(known)
@@ -133,7 +131,7 @@ def find_packing(known: Structure, deadline: float = np.inf) -> np.ndarray | Non
     return packing
 
 
-def reject_impossible_sizes(known: Structure) -> None:
+def reject_impossible_sizes(known: "Structure") -> None:
     """Raise an error that explains why no clustering has such sizes, for their sums or a group."""
     bounds, of_group = known.bounds, known.size_of_group[: known.coupling.n_compound]
     assert bounds is not None
@@ -172,7 +170,7 @@ def reject_impossible_sizes(known: Structure) -> None:
         )  # fmt: skip
 
 
-def _reject_unpackable(known: Structure, deadline: float) -> None:
+def _reject_unpackable(known: "Structure", deadline: float) -> None:
     bounds, n, ends = known.bounds, known.coupling.n_compound, known.graph.hard_part.edges
     assert bounds is not None
     seconds = min(MOST_SECONDS, deadline - time.perf_counter())
@@ -208,7 +206,7 @@ def _reject_unpackable(known: Structure, deadline: float) -> None:
     )  # fmt: skip
 
 
-def _largest_first(known: Structure) -> np.ndarray:
+def _largest_first(known: "Structure") -> np.ndarray:
     """Group labels: the largest first into the emptiest room, as sizes ask; the rest in turn."""
     bounds, sizes, k = known.bounds, known.size_of_group, known.n_clusters
     assert bounds is not None

@@ -6,13 +6,11 @@ answer that leaves none is the cheapest of all, because every set that forced it
 contradiction. Labels that break few pairs give a first answer, in case time runs out.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -56,7 +54,7 @@ class Repair:
 
 
 def find_repair(
-    pairs: NumberedPairs,
+    pairs: "NumberedPairs",
     n_clusters: int,
     sets: set[frozenset[int]],
     contradictions: Callable[[np.ndarray], set[frozenset[int]]],
@@ -109,7 +107,7 @@ def needed(
 
 
 def _complete(
-    pairs: NumberedPairs,
+    pairs: "NumberedPairs",
     drop: frozenset[int],
     contradictions: Callable[[np.ndarray], set[frozenset[int]]],
     deadline: float,
@@ -126,7 +124,7 @@ def _complete(
     return drop
 
 
-def _cost(pairs: NumberedPairs, drop: frozenset[int]) -> float:
+def _cost(pairs: "NumberedPairs", drop: frozenset[int]) -> float:
     return float(pairs.cost[sorted(drop)].sum())
 
 
@@ -164,7 +162,7 @@ _MAX_SWEEPS = 1000
 _N_ROUNDS = 4
 
 
-def least_broken(pairs: NumberedPairs, n_clusters: int, seed: int = 0) -> frozenset[int]:
+def least_broken(pairs: "NumberedPairs", n_clusters: int, seed: int = 0) -> frozenset[int]:
     """Return numbers of pairs without which the others hold; few, but not proven fewest."""
     if pairs.n_rows == 0:
         return frozenset()
@@ -187,7 +185,7 @@ def least_broken(pairs: NumberedPairs, n_clusters: int, seed: int = 0) -> frozen
     return _with_enough_groups(pairs, n_clusters, set(np.flatnonzero(best).tolist()))
 
 
-def _with_enough_groups(pairs: NumberedPairs, n_clusters: int, drop: set[int]) -> frozenset[int]:
+def _with_enough_groups(pairs: "NumberedPairs", n_clusters: int, drop: set[int]) -> frozenset[int]:
     """Must-links may leave fewer groups than clusters: the cheapest go until there are enough."""
     must, _ = pairs.split(pairs.without(drop))
     for number in must[np.argsort(pairs.cost[must], kind="stable")].tolist():
@@ -266,7 +264,7 @@ class NumberedPairs:
         cannot_link: np.ndarray,
         must_cost: np.ndarray | None = None,
         cannot_cost: np.ndarray | None = None,
-    ) -> NumberedPairs:
+    ) -> Self:
         """Number the pairs; costs are 1 where none are given."""
         ends, cost, copies = [], [], []
         for pairs, given in ((must_link, must_cost), (cannot_link, cannot_cost)):

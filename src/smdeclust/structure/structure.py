@@ -1,7 +1,5 @@
 """Structure: what people know, contracted once, in this one place."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -72,7 +70,7 @@ class Structure:
         quotas: tuple[Quota, ...] = (),
         deadline: float = np.inf,
         valid: bool = False,
-    ) -> Structure:
+    ) -> "Structure":
         """Validate, contract and check feasibility; the arguments are those of ``Problem.build``.
 
         `sample_weight` is (N,) and taken as valid.
@@ -103,7 +101,7 @@ class Structure:
         labels: np.ndarray | None = None,
         colorable: bool = False,
         deadline: float = np.inf,
-    ) -> Structure:
+    ) -> "Structure":
         """Contract what is validated already, and reject what cannot be.
 
         `again`: bounds are those of a structure, and only pairs are looked at. `labels`: (N,), keep
@@ -160,19 +158,19 @@ class Structure:
             return known
         return replace(known, packing=read_only(packing))
 
-    def without(self, kind: str, position: int) -> Structure:
+    def without(self, kind: str, position: int) -> "Structure":
         """The same without one hard pair: ``"must_link"`` or ``"cannot_link"``, and which."""
         pairs = {"must_link": self.must_link, "cannot_link": self.cannot_link}
         pairs[kind] = np.delete(pairs[kind], position, axis=0)
         known = {"labels": self.feasible_labels, "colorable": True}
         return self._again(pairs["must_link"], pairs["cannot_link"], self.soft, **known)
 
-    def with_soft(self, soft: SoftPairs | None) -> Structure:
+    def with_soft(self, soft: SoftPairs | None) -> "Structure":
         """The same with these soft pairs instead."""
         known = {"labels": self.feasible_labels, "colorable": True}
         return self._again(self.must_link, self.cannot_link, soft, **known)
 
-    def keeping(self, position: int) -> Structure:
+    def keeping(self, position: int) -> "Structure":
         """The same where one soft pair must hold; InfeasibleConstraintsError where it cannot."""
         assert self.soft is not None
         pair, is_must = self.soft.pairs[[position]], position < len(self.soft.must_link)
@@ -182,7 +180,7 @@ class Structure:
 
     def _again(
         self, must: np.ndarray, cannot: np.ndarray, soft: SoftPairs | None, **known: Any
-    ) -> Structure:
+    ) -> "Structure":
         return Structure.contract(
             self.n_points, self.n_clusters, must, cannot, soft, self.sample_weight, self.bounds,
             self.quotas, again=True, **known,

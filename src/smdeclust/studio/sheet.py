@@ -1,7 +1,5 @@
 """The person's table: every column as it can be read, its role, and the points made of them."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -50,7 +48,7 @@ class Sheet:
             )
         self._made: tuple[Any, np.ndarray] | None = None
 
-    def under(self, roles: Mapping[str, str]) -> Sheet:
+    def under(self, roles: Mapping[str, str]) -> "Sheet":
         """The same table with other roles chosen."""
         if dict(roles) == self.chosen:
             return self

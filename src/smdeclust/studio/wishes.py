@@ -1,10 +1,8 @@
 """What the person has entered on the page so far, and how each action changes it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -91,7 +89,7 @@ class Wishes:
                 first[name] = row
         return (*self.pairs, *implied)
 
-    def constraints(self, ground: Ground) -> Constraints:
+    def constraints(self, ground: "Ground") -> Constraints:
         """All of that, and the quotas, as the estimators take it."""
         rows: dict[str, Any] = {}
         for pair in self.all_pairs:
@@ -322,18 +320,18 @@ class History:
         """The wishes as they are."""
         return self.steps[self.at]
 
-    def then(self, wishes: Wishes) -> History:
+    def then(self, wishes: Wishes) -> "History":
         """Go on to new wishes; nothing can be redone from there."""
         if wishes == self.now:
             return self
         steps = (*self.steps[: self.at + 1][-MOST_STEPS:], wishes)
         return History(steps, len(steps) - 1)
 
-    def undo(self) -> History:
+    def undo(self) -> Self:
         """Go back one step, if there is one."""
         return replace(self, at=self.at - self.can_undo)
 
-    def redo(self) -> History:
+    def redo(self) -> Self:
         """Go forward again, if something was taken back."""
         return replace(self, at=self.at + self.can_redo)
 

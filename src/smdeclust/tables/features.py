@@ -1,10 +1,8 @@
 """TableFeatures: a table of any columns becomes coordinates for clustering."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -80,7 +78,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.roles = roles
         self.scaling = scaling
 
-    def fit(self, X: Any, y: Any = None, *, only: Sequence[str] | None = None) -> TableFeatures:
+    def fit(self, X: Any, y: Any = None, *, only: Sequence[str] | None = None) -> Self:
         """Give each column a role, and learn how to convert it.
 
         Parameters
@@ -286,7 +284,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         }  # fmt: skip
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> TableFeatures:
+    def from_dict(cls, document: Mapping[str, Any]) -> "TableFeatures":
         """Return fitted features from the result of `as_dict`."""
         try:
             columns = {str(column["name"]): dict(column) for column in document["columns"]}
@@ -326,7 +324,7 @@ def _chosen(guess: Guess, values: Values, wanted: bool) -> Guess:
     return guess
 
 
-def as_frame(X: Any, names: list[str] | None = None) -> DataFrame:
+def as_frame(X: Any, names: list[str] | None = None) -> "DataFrame":
     """Return a table as a pandas frame whose columns have different names that are text.
 
     `names` are those of the columns of an array; x0, x1, ... where there are none.

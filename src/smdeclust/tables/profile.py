@@ -1,7 +1,5 @@
 """What clusters are like, in the units and words of the table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +49,7 @@ def set_apart(
 
 
 def typical_rows(
-    frame: DataFrame, features: TableFeatures, labels: np.ndarray, n_clusters: int
+    frame: "DataFrame", features: TableFeatures, labels: np.ndarray, n_clusters: int
 ) -> tuple[list[str], list[list[Any]]]:
     """Names, and one row per cluster: medians of numbers and dates, else the mode, or None."""
     names = features.used_columns

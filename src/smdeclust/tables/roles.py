@@ -1,7 +1,5 @@
 """The role of every column of a table, by rule, each with its reason in words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -159,7 +157,7 @@ def _guess_numbers(values: Values, words: set[str], n: int, unique: int) -> Gues
     return Guess("number", reason + ", all different: an id?" * all_different + _as_missing(values))
 
 
-def _guess_words(there: Series, words: set[str], n: int, unique: int) -> Guess:
+def _guess_words(there: "Series", words: set[str], n: int, unique: int) -> Guess:
     named = bool(words & _ID)
     if named and (unique == n or unique > max(_FEW_WHOLE, 0.3 * n)):
         return Guess("id", f"column name, {unique} different values in {n} rows")

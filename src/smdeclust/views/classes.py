@@ -1,7 +1,5 @@
 """Classes by the likelihood of pairs: softmax on kernel features, then exact labels."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +36,7 @@ class Features:
     size: float
 
     @classmethod
-    def of(cls, coordinates: np.ndarray, seed: int) -> Features:
+    def of(cls, coordinates: np.ndarray, seed: int) -> "Features":
         """Features that suit these points."""
         rng = np.random.default_rng(seed)
         n = len(coordinates)

@@ -1,7 +1,5 @@
 """Views weighted by held-out pairs and labels, and merged under all constraints."""
 
-from __future__ import annotations
-
 import copy
 import logging
 from collections.abc import Mapping, Sequence
@@ -61,7 +59,7 @@ class Merged:
     centers: np.ndarray
 
     @classmethod
-    def of(cls, seen: Mapping[str, Seen], weights: Mapping[str, float], scene: Scene) -> Merged:
+    def of(cls, seen: Mapping[str, Seen], weights: Mapping[str, float], scene: Scene) -> "Merged":
         """Merge views of these weights."""
         k, best = scene.n_clusters, max(seen, key=lambda name: weights[name])
         scale = {}
@@ -99,7 +97,7 @@ class Refined:
     sizes: dict[str, float]
 
     @classmethod
-    def of(cls, seen: Mapping[str, Seen], start: np.ndarray, scene: Scene) -> Refined | None:
+    def of(cls, seen: Mapping[str, Seen], start: np.ndarray, scene: Scene) -> "Refined | None":
         """Draw borders from some labels; ``None`` where no view offers features."""
         offered = {n: one.features for n, one in seen.items() if one.features is not None}
         if not offered:

@@ -9,10 +9,8 @@ What must-links say about points that are not neighbors stays a term B M B' of l
 eigensolver applies without forming it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array
@@ -57,7 +55,7 @@ class Neighbors:
     graph: csr_array  # symmetric, with local scales
 
     @classmethod
-    def of(cls, X: np.ndarray, common: int | None = None) -> Neighbors:
+    def of(cls, X: np.ndarray, common: int | None = None) -> Self:
         """The neighbors of points; `common`: so many, and edges count by those in common."""
         n = len(X)
         k = min(common or N_NEIGHBORS, n - 1)
@@ -106,7 +104,7 @@ class Links:
     own: csr_array  # columns of `member`, one per point of a group of several: Z has no diagonal
 
     @classmethod
-    def of(cls, known: Constraints) -> Links:
+    def of(cls, known: Constraints) -> "Links":
         """Read hard pairs, closed under must-links, and soft pairs as they are."""
         n = len(known)
         soft_must, soft_cannot = known.soft_must_link, known.soft_cannot_link

@@ -5,12 +5,10 @@ with three methods: `prepare` does once what does not depend on constraints, `se
 points under some constraints, and `place` says where new points are.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -46,7 +44,7 @@ class View(Protocol):
     def prepare(self, X: np.ndarray, n_clusters: int, seed: int) -> None:
         """Do what does not depend on constraints. It is called once, and may do nothing."""
 
-    def see(self, scene: Scene) -> Seen:
+    def see(self, scene: "Scene") -> Seen:
         """Cluster the points under the constraints of the scene."""
 
     def place(self, seen: Seen, X: np.ndarray) -> Seen:
@@ -95,7 +93,7 @@ class Engine(Protocol):
     ) -> np.ndarray:
         """Return the cheapest labels for (N, K) costs under all knowledge."""
 
-    def on(self, rows: np.ndarray) -> Engine:
+    def on(self, rows: np.ndarray) -> "Engine":
         """The same for some of the rows."""
 
     clock: Clock
@@ -114,7 +112,7 @@ class Tempered:
     factor: np.ndarray
 
     @classmethod
-    def of(cls, X: np.ndarray, weights: np.ndarray) -> Tempered:
+    def of(cls, X: np.ndarray, weights: np.ndarray) -> "Tempered":
         """Measure the columns of weighted points."""
         order, share = X.argsort(axis=0), weights / weights.sum()
         reached, columns = share[order].cumsum(axis=0), np.arange(X.shape[1])
@@ -166,7 +164,7 @@ class Scene:
         """
         return self.engine.assign(costs, self.known, unit, otherwise)
 
-    def on(self, rows: np.ndarray) -> Scene:
+    def on(self, rows: np.ndarray) -> Self:
         """The same with some of the rows."""
         if len(rows) == len(self.X):
             return self
@@ -196,7 +194,7 @@ class Scene:
         return kept_as_hard(self.known, self.plain) if self.known.n_soft else self.known
 
     @cached_property
-    def learned(self) -> LearnedMap:
+    def learned(self) -> "LearnedMap":
         """The distance that the pairs teach."""
         return LearnedMap.of(self)
 
@@ -222,7 +220,7 @@ class LearnedMap:
     coordinates: np.ndarray
 
     @classmethod
-    def of(cls, scene: Scene) -> LearnedMap:
+    def of(cls, scene: Scene) -> Self:
         """Learn from the pairs of a scene and from clusters."""
         known, rng = scene.taught, np.random.default_rng(scene.seed)
         X = scene.tempered.map(scene.X)

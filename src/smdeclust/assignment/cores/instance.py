@@ -4,8 +4,6 @@ A pair that may be broken is a node of its own with two labels: 0, kept, at no c
 at its price. Rows of the linear program tie it to the labels of its two ends.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -42,7 +40,7 @@ class Instance:
     pairs: PairGraph  # between the n nodes; the soft ones in the order of their rows of costs
 
     @classmethod
-    def of(cls, costs: FloatArray, pairs: PairGraph) -> Instance:
+    def of(cls, costs: FloatArray, pairs: PairGraph) -> "Instance":
         """Make one of (n, K) costs and their pairs."""
         if pairs.is_hard:
             return cls(costs, pairs)
@@ -53,7 +51,7 @@ class Instance:
         wide[n:, 0], wide[n:, 1] = 0.0, soft.price[soft.ends < soft.indices]
         return cls(wide, pairs)
 
-    def scaled(self, exponent: int) -> Instance:
+    def scaled(self, exponent: int) -> "Instance":
         """All costs times 2 to this power."""
         if exponent == 0:
             return self
@@ -85,7 +83,7 @@ class Instance:
         """What these labels of the nodes cost; infinite where a hard pair is broken."""
         return float(self.costs[np.arange(len(labels)), labels].sum()) + self.pairs.penalty(labels)
 
-    def part(self, nodes: IntArray, allowed: BoolArray) -> Instance:
+    def part(self, nodes: IntArray, allowed: BoolArray) -> "Instance":
         """Some nodes and soft pairs (ascending) with the hard pairs that still matter."""
         inside, soft = np.split(nodes, [np.searchsorted(nodes, self.n_nodes)])
         number = np.full(self.n_nodes, -1, np.int64)

@@ -5,8 +5,6 @@ Where that module is not as it is here, the public ``scipy.optimize.linprog`` ta
 with the same answers. (The package highspy is not used: it and OR-Tools cannot be in one process.)
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 
@@ -22,7 +20,7 @@ OPTIMAL, NO_SOLUTION, UNSOLVED = 0, 1, 2
 SLACK = 1e-9
 
 
-def linear_program() -> LinearProgram:
+def linear_program() -> "LinearProgram":
     """An empty one."""
     return WarmProgram() if warm_start_works() else LinearProgram()
 

@@ -6,8 +6,6 @@ slacks is dual feasible, and so is every basis after new rows, new nodes or remo
 simplex always continues where it stopped.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ cost lifts it to the cutoff are removed; after the root, what is left is split i
 components of nodes that still share open labels, and each is solved on its own, smaller, LP.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +41,7 @@ class Incumbent:
         if cost < self.cutoff - self.tolerance:
             self.labels, self.cost, self.cutoff = labels.copy(), cost, cost
 
-    def ends_at(self, bound: float) -> Incumbent:
+    def ends_at(self, bound: float) -> "Incumbent":
         """The same with the bound."""
         self.bound = bound
         return self

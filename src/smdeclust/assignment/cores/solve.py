@@ -1,7 +1,5 @@
 """Step 4 of the exact assignment for the hard cores: the optimal labels, and the proof."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 
