@@ -107,22 +107,23 @@ def write_table(rows: list[dict[str, str]], path: Path) -> None:
     lines = [
         "# Proven optima of the paper's small data sets",
         "",
-        "This page summarizes the proofs of optimality for the configurations (a data set with one "
-        "set of pairs) of the",
-        "small data sets of Mansueto and Schoen (2024). The results are from versions up to 0.2.0, "
-        "on one thread of a shared",
-        "machine. [results.csv](results.csv) has one row for each configuration and relative gap. "
-        "This command adds what is "
-        "missing (with `--tol 1e-6` for the smaller gap):",
+        "This page summarizes the proofs of optimality for the small data sets of Mansueto "
+        "and Schoen (2024). A *configuration*",
+        "is a data set with one set of pairs. The results are from versions up to 0.2.0, on "
+        "one thread of a shared machine. The",
+        "file [results.csv](results.csv) has one row for each configuration and relative "
+        "gap. This command runs the missing",
+        "proofs (pass `--tol 1e-6` for the smaller gap):",
         "",
         "```sh",
         "python -m benchmarks.certificates",
         "```",
         "",
-        "In the tables, *nodes: most* is the largest number of nodes in a branch-and-bound tree, "
-        "*root gap* is the relative gap at",
-        "the first node, and *better* counts the proofs that found a clustering better than the "
-        "best known one.",
+        "The columns of the tables have these meanings:",
+        "",
+        "- *Nodes: most* is the largest number of nodes in a branch-and-bound tree.",
+        "- *Root gap* is the relative gap at the first node.",
+        "- *Better* counts the proofs that found a better clustering than the best known one.",
         "",
     ]
     for tol in sorted({row["tol"] for row in rows}, key=float, reverse=True):
