@@ -1,7 +1,7 @@
 """What pairs change: k-means, SMDEClust and GuidedClustering on the same points.
 
 k-means breaks pairs (red). SMDEClust satisfies all pairs with the smallest sum of squares.
-GuidedClustering also satisfies all pairs, and learns from them what a cluster looks like.
+GuidedClustering also satisfies all pairs and learns from them what a cluster looks like.
 """
 
 import matplotlib

@@ -1,6 +1,6 @@
 """Several methods on the same data: objective, agreement with the classes, and time.
 
-Hatched bars mark methods that break pairs. Their objectives cannot be compared with the others.
+Hatched bars mark methods that break pairs, so you cannot compare their objectives with the others.
 """
 
 import time
@@ -24,7 +24,7 @@ results = {}
 for name in ("SMDEClust", "BLPKMeans", "COPKMeans", "PCKMeans", "SoftHGMeans"):
     options = {"max_generations": 10} if name == "SoftHGMeans" else {}
     rows = {"objective": [], "ari": [], "time": [], "violations": []}
-    for seed in (0, 0, 1, 2):  # the first run loads compiled code, and is not counted
+    for seed in (0, 0, 1, 2):  # the first run loads compiled code and is not counted
         model = getattr(smdeclust, name)(n_clusters=6, random_state=seed, **options)
         start = time.perf_counter()
         try:

@@ -1,7 +1,7 @@
 """Pairs that contradict each other, and the error that explains why.
 
 Must-links join rows 0 to 3, but a cannot-link separates rows 0 and 3. The plot shows groups of
-must-linked points, and marks the group that contradicts itself.
+must-linked points and marks the group that contradicts itself.
 """
 
 import matplotlib
@@ -28,7 +28,7 @@ figure, ax = plt.subplots(figsize=(6.5, 3.6), layout="constrained")
 plot_constraint_graph(30, must_link=must_link, cannot_link=cannot_link, ax=ax)
 figure.savefig("contradictions.png", dpi=110)
 
-cannot_link.remove((0, 3))  # the pair that the error names
+cannot_link.remove((0, 3))  # the pair named in the error
 model = SMDEClust(n_clusters=3, random_state=0)
 model.fit(X, must_link=must_link, cannot_link=cannot_link)
 print(f"without that pair: {model.inertia_:.2f}")

@@ -1,7 +1,7 @@
 """A few labeled rows instead of pairs.
 
 Rows of the same class belong together, and rows of different classes do not. Points with a margin
-below zero are closer to the center of another cluster; only the pairs keep them in their own.
+below zero are closer to the center of another cluster, but the labels keep them where they are.
 """
 
 import matplotlib

@@ -1,8 +1,8 @@
-"""Mixed groups: each one looks like the whole (anticlustering), and satisfies all constraints.
+"""Mixed groups: each one looks like the whole (anticlustering) and satisfies all constraints.
 
-The points of a cluster are alike. Teams, school classes or test batches should instead be similar
-to each other, so the points of each one should differ. The exchange method swaps members of two
-groups as long as that makes the groups more similar, and checks pairs, sizes and quotas. (Soft
+The points of a cluster are alike. Teams, school classes and test batches should instead be similar
+to each other, so each one needs a mix of different members. The exchange method swaps members of
+two groups as long as this makes the groups more similar and breaks no pair, size or quota. (Soft
 pairs are rejected.)
 """
 
@@ -15,11 +15,13 @@ from smdeclust.structure import Structure
 def mixed_groups(X, n_groups, known, *, n_starts=10, seed=0, **sizes):
     """Labels of groups that differ as little as possible, and the sum of squares between them."""
     if len(known.soft_must_link) or len(known.soft_cannot_link):
-        raise ValueError("mixed_groups does not use soft pairs: make them hard, or leave them out.")
+        raise ValueError(
+            "mixed_groups does not accept soft pairs. Make them hard or leave them out."
+        )
     rng, n = np.random.default_rng(seed), len(X)
     pairs = known.must_link, known.cannot_link
     structure = Structure.build(n, n_groups, *pairs, quotas=known.quotas, **sizes)
-    friends = structure.group_of_point  # points that must-links join move as one
+    friends = structure.group_of_point  # points joined by must-links move together
     centered = np.zeros((structure.n_groups, X.shape[1]))
     np.add.at(centered, friends, X - X.mean(axis=0))
     counts = np.bincount(friends).astype(float)
@@ -29,7 +31,7 @@ def mixed_groups(X, n_groups, known, *, n_starts=10, seed=0, **sizes):
 
     best, least = None, np.inf
     for _ in range(n_starts):
-        # Any labels that hold: clusters of random coordinates.
+        # Start from any labels that satisfy the constraints: clusters of random coordinates.
         start = SMDEClust(n_groups, search="quick", random_state=int(rng.integers(2**31)), **sizes)
         labels = structure.group_labels(start.fit_predict(rng.random((n, 1)), constraints=known))
         improved = True

@@ -1,7 +1,7 @@
 """People in a video: detections in the same frame are different people.
 
-No labels are known. All pairs within a frame are cannot-links. (On the command line, use the column
-of frames: `smdeclust fit --group-column frame --kind cl`.)
+No labels are known. All pairs within a frame are cannot-links. (On the command line, pass the
+column of frames: `smdeclust fit --group-column frame --kind cl`.)
 """
 
 import itertools

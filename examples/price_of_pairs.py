@@ -1,7 +1,7 @@
 """What pairs cost, and how they help.
 
 More pairs increase the sum of squares, but the clusters agree better with the true classes. The
-adjusted Rand index (ARI) measures the agreement; 1 is perfect.
+adjusted Rand index (ARI) measures this agreement; 1 is perfect.
 """
 
 import matplotlib
@@ -15,7 +15,7 @@ from sklearn.utils import shuffle
 from smdeclust import SMDEClust
 from smdeclust.datasets import make_constraints
 
-X, y = shuffle(*load_iris(return_X_y=True), random_state=0)  # the rows come sorted by class
+X, y = shuffle(*load_iris(return_X_y=True), random_state=0)  # the rows are sorted by class
 counts = [0, 25, 50, 100, 200, 400]
 objectives, scores = [], []
 for count in counts:

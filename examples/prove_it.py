@@ -1,7 +1,7 @@
 """Prove that a clustering is optimal, and check the proof.
 
-The certificate is saved as a file. `verify` does not trust the bound in the file, but computes it
-again from the data.
+The certificate is saved as a file. `verify` does not trust the bound in the file. It computes the
+bound again from the data.
 """
 
 from smdeclust import SMDEClust

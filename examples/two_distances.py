@@ -1,7 +1,7 @@
 """The same pairs in two distances, and how much each column counts.
 
-The Euclidean distance gives every column the same weight. A learned distance gives less weight to
-columns in which points that belong together differ.
+The Euclidean distance gives every column the same weight. A learned distance gives a column less
+weight if points that belong together differ in it.
 """
 
 import matplotlib

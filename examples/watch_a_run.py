@@ -1,7 +1,7 @@
 """How a run proceeds: the population converges, and its diversity falls.
 
-The callback is called with the state after every local search. `history_` has one record per
-generation.
+SMDEClust calls the callback with its state after every local search. After the fit, `history_` has
+one record for each generation.
 """
 
 import matplotlib

@@ -1,7 +1,7 @@
 """Which clusters do you have in mind: round ones, long ones, or classes of several parts?
 
 Both methods get the same few pairs. SMDEClust looks for round clusters. GuidedClustering clusters
-the points in several ways, and gives the most weight to those that agree with held-out pairs.
+the points in several ways and gives the most weight to those that agree with held-out pairs.
 """
 
 import matplotlib

@@ -1,7 +1,7 @@
-"""Some pairs are wrong: hard pairs and methods that may break pairs.
+"""What happens if some pairs are wrong, with hard pairs and with methods that may break pairs.
 
 Some of the pairs are changed to the opposite kind. Hard pairs are satisfied even if they are wrong,
-and raise an error if they contradict each other. The other methods may break wrong pairs.
+and pairs that contradict each other raise an error. The other methods may break wrong pairs.
 """
 
 import matplotlib
@@ -27,7 +27,7 @@ for share in shares:
     try:
         strict = SMDEClust(3, random_state=0).fit_predict(data.X, must_link=ml, cannot_link=cl)
     except InfeasibleConstraintsError:
-        strict = None  # the wrong pairs contradict the others
+        strict = None  # the wrong pairs contradict other pairs
     soft = PCCC(3, n_init=3, random_state=0)
     soft.fit(data.X, soft_must_link=ml, soft_cannot_link=cl)
     cheap = PCKMeans(3, random_state=0).fit(data.X, must_link=ml, cannot_link=cl)
