@@ -47,5 +47,5 @@ def between(X: np.ndarray, labels: np.ndarray, k: int) -> float:
 def test_soft_pairs_are_rejected():
     """What the method cannot honor is not dropped in silence."""
     known = Constraints(soft_must_link=[(0, 1)], n_points=4)
-    with pytest.raises(ValueError, match="does not use soft pairs"):
+    with pytest.raises(ValueError, match="does not accept soft pairs"):
         mixed_groups(np.zeros((4, 1)), 2, known)
