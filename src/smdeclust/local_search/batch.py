@@ -33,7 +33,7 @@ from smdeclust.structure.bounds import Bounds
 
 # Threads that assign the linked groups of several solutions: more would hand a lock around. Each
 # has at least so many costs to read: less takes no longer than to start it.
-MOST_JOBS, LEAST_JOB = 5, 2**16
+MOST_JOBS, LEAST_JOB = 5, 2**18
 # Points that tell where prices go.
 SAMPLE = 8192
 # Looks at all points for one assignment; then labels are used as they are, without a proof.
