@@ -112,8 +112,8 @@ def _summary(claims: list[Claim], chapters: Mapping[str, Chapter]) -> str:
     return (
         f"## Summary\n\nThe stored runs test {len(of_paper)} statements of the paper. Our "
         f"results agree with {count['agrees']} of them, agree in part with "
-        f"{count['agrees in part']}, and differ from {count['differs']}. The section of each "
-        f"experiment gives the figures and, if we know them, the reasons.\n\n"
+        f"{count['agrees in part']}, and differ from {count['differs']}. The section on each "
+        f"experiment shows the figures and explains the differences if we know the reasons.\n\n"
         f"{_table(('Experiment', 'Statement', 'Our result'), body)}"
     )
 
@@ -127,7 +127,7 @@ def _chapter(name: str, chapter: Chapter, claims: list[Claim], folder: str) -> l
     said, aims = ("\n".join(_shown(c) for c in claims if c.aim is aim) for aim in (False, True))
     parts = [f"## {chapter.title}", results.published("texts")["experiments"].get(name, ""), said]
     if aims:
-        parts += ["This package has aims of its own, which are not in the paper:", aims]
+        parts += ["This package also has aims that are not in the paper:", aims]
     for table in chapter.tables:
         link = f"({folder}/{table.name}.csv)"
         if table.name.endswith("_methods") and len(chapter.tables) > 1:
@@ -185,8 +185,8 @@ def _what_was_run(
     heads = "Experiment", "Scale", "Planned", "Ended", "Feasible", "Infeasible"
     lines += ["", remark, ""] if remark else [""]
     lines.append(
-        "The table counts the runs of each experiment. A run that several experiments share is "
-        f"executed only once.\n\n{_table(heads, counts)}"
+        "The table counts the runs of each experiment. If several experiments "
+        f"share a run, it is made only once.\n\n{_table(heads, counts)}"
     )
     return "\n".join(lines)
 
@@ -222,7 +222,7 @@ def _left_out(plans: Mapping[str, Plan], rows: results.Rows) -> str:
         ]  # fmt: skip
     if not missing:
         return "## What was left out\n\nNothing was left out.\n"
-    about = "## What was left out\n\nThe table lists everything that was planned but not run.\n\n"
+    about = "## What was left out\n\nThe table lists the runs that were planned but not made.\n\n"
     return about + _table(("Experiment", "Left out", "Reason"), missing)
 
 
