@@ -10,6 +10,7 @@ where there was no room for all rows, they are made again.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -71,8 +72,8 @@ class TorchBatch:
 
     @property
     def rounding(self) -> float:
-        """Products are summed in the precision of the rows."""
-        return 1e-13 if self.points.is_double else 1e-8
+        """Sums are products in the precision of the rows; they differ by the rows that moved."""
+        return 1e-13 if self.points.is_double else 1e-9
 
     def label(self, centers: Any, prices: np.ndarray | None = None) -> np.ndarray:
         begin = self._begin if prices is None else partial(self._price_free, prices)
@@ -161,17 +162,23 @@ class TorchBatch:
         self.points.guarded(work)
 
     def _record(self, name: Any, step: Callable[[], None]) -> None:
-        """Record a step, in the memory and on the stream of the last one: nothing stays there."""
-        cuda, points = self.torch.cuda, self.points
+        """Record a step, in the memory and on the stream of the last one: nothing stays there.
+
+        Python must not collect garbage then: what it frees on the GPU would spoil the record.
+        """
+        cuda, points, collects = self.torch.cuda, self.points, gc.isenabled()
         last, stream = points.recorded or (None, cuda.Stream(points.device))
         graph = cuda.CUDAGraph()
         stream.wait_stream(cuda.current_stream(points.device))
+        gc.disable()
         with cuda.stream(stream):
-            graph.capture_begin(pool=last and last.pool())
+            graph.capture_begin(pool=last and last.pool(), capture_error_mode="thread_local")
             try:
                 step()
             finally:
                 graph.capture_end()
+                if collects:
+                    gc.enable()
         points.recorded, self._steps[name] = (graph, stream), graph.replay
         graph.replay()
 
