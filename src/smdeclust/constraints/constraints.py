@@ -177,7 +177,7 @@ class Constraints(Store):
     def from_groups(
         cls, groups: Any, *, kind: str = "must_link", ids: Any = None, n_points: int | None = None
     ) -> Constraints:
-        """Make pairs from groups of points that all belong together, or all belong apart.
+        """Make pairs from groups of points that all belong together, or all in different clusters.
 
         Parameters
         ----------
@@ -288,13 +288,13 @@ class Constraints(Store):
         ----------
         column
             One value for each point. Text and True/False values are counted, and numbers are
-            summed. Missing values belong to no count, unless `low` or `high` names them, but their
-            points count toward the size in shares.
+            summed. Missing values are not counted unless `low` or `high` names them, but a share is
+            always a share of all points in the cluster.
         low, high
             The smallest and largest amount in each cluster: a number, or a dict with a number for
             each value that has a bound. Whole numbers are counts, and fractions are shares of the
-            cluster. A list of K numbers (or ``None``) has one for each cluster, and the search
-            decides which cluster gets which. The j-th bounds then belong to the j-th sizes.
+            cluster. A list of K numbers (or ``None``) has one for each cluster. Entries at the same
+            position in all lists, including `size_min`, apply to one cluster, which `fit` chooses.
         of
             What the numbers mean, if this is ambiguous: ``"count"``, ``"share"``, ``"sum"`` or
             ``"mean"``.
@@ -356,7 +356,7 @@ class Constraints(Store):
         return self.keep({k: ~among(getattr(self, k), getattr(other, k)) for k in KINDS})
 
     def __eq__(self, other: object) -> bool:
-        """Compare: the same points and the same pairs, in whatever order and way round."""
+        """Compare: the same points, pairs and quotas; order and direction do not matter."""
         if not isinstance(other, Constraints):
             return NotImplemented
         mine, theirs = (None if some.ids is None else some.ids.tolist() for some in (self, other))

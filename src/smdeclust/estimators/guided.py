@@ -78,7 +78,7 @@ class GuidedClustering(ConstrainedClusterer):
     The points are clustered in several views: as given, with a learned distance, along a graph of
     nearest neighbors, with several centers for each cluster, and with a classifier learned from the
     pairs. Each view gets a weight that depends on how many held-out pairs it satisfies, and
-    :class:`SMDEClust` combines the views. The result satisfies all hard pairs, sizes and quotas.
+    :class:`SMDEClust` combines the views. The result satisfies all hard pairs, bounds and quotas.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ from `documented`:
 
     n_init: int = whole(10, "Starts; the best is kept.", low=1)
 
-Parameters without a meaning there are documented in the docstring of the class.
+Parameters without such a text are documented in the docstring of the class.
 """
 
 import dataclasses
@@ -29,13 +29,13 @@ Check = Callable[[str, Any], None]  # raises an error that names the parameter
 def anything(
     default: Any, doc: str = "", check: Check | None = None, *, new: str = "", **options: Any
 ) -> Any:
-    """A parameter with a check of its own, or none; `new` is its name now, where it has another."""
+    """A parameter, with a check if it has one; `new` is its current name if it was renamed."""
     about = {"doc": doc, "check": check, "new": new}
     return dataclasses.field(default=default, metadata=about, **options)
 
 
 def number(default: Any, doc: str = "", *, optional: bool = False, **rule: Any) -> Any:
-    """A number by a rule of `check_number`; None where that is the default, or `optional`."""
+    """A number that `check_number` accepts; also None, if that is the default or `optional`."""
     rule["optional"] = optional or default is None
     return anything(default, doc, lambda name, value: check_number(name, value, **rule))
 
@@ -63,8 +63,8 @@ def former(new: str) -> Any:
 def documented(of: Any = None, *, frozen: bool = False, former: Iterable[str] = ()) -> Any:
     """Give a class its constructor and the sections of its docstring.
 
-    With `frozen`, it is an immutable value; otherwise equality and representation are
-    scikit-learn's. `former` are names of parameters that now have another place.
+    With `frozen`, it is an immutable value; otherwise, equality and representation are those of
+    scikit-learn. `former` contains the names of parameters that have moved elsewhere.
     """
     if of is None:
         return lambda later: documented(later, frozen=frozen, former=former)
@@ -89,7 +89,7 @@ def documented(of: Any = None, *, frozen: bool = False, former: Iterable[str] = 
 
 
 def check_parameters(thing: Any) -> None:
-    """Raise an error that names the first parameter which is wrong."""
+    """Raise an error that names the first parameter that is wrong."""
     for name, check in _checks(thing.__class__):
         check(name, getattr(thing, name))
 
@@ -111,7 +111,7 @@ def current(thing: Any, name: str) -> Any:
 
 
 def warn_renamed(owner: str, old: str, new: str) -> None:
-    """Say that a name has another one now."""
+    """Warn that something has a new name."""
     warnings.warn(
         f"{owner}: {old} is now {new}; the old name is removed in 0.4.",
         FutureWarning,

@@ -95,11 +95,11 @@ def check_penalty(name: str, value: Any) -> None:
 
 @documented(former=SEARCH)
 class SMDEClust(ConstrainedClusterer):
-    """Cluster points with the smallest sum of squares that satisfies all constraints.
+    """Cluster points under constraints so that the sum of squares is as small as possible.
 
-    The result satisfies all hard pairs, sizes and quotas. Broken soft pairs add their prices to the
-    sum of squares. The search is the memetic method of Mansueto and Schoen (2024) with a deeper
-    local search: populations of clusterings evolve until several of them end with the same best
+    The result satisfies all hard pairs, bounds and quotas. Broken soft pairs add their prices to
+    the sum of squares. The search is the memetic method of Mansueto and Schoen (2024) with a deeper
+    local search: populations of clusterings evolve until several populations end with the same best
     objective. :meth:`from_paper` has the published settings.
 
     Parameters
@@ -133,9 +133,8 @@ class SMDEClust(ConstrainedClusterer):
         Without pairs, the distance is Euclidean.
     warm_start
         Whether ``fit`` starts from the result of the last ``fit``, if the numbers of clusters and
-        features are the same. The search is shorter, and clusters keep their numbers. If the last
-        fit was complete, only pairs were added, and its result satisfies them, that result is
-        returned.
+        features are the same. The search is shorter, and clusters keep their numbers. If only pairs
+        were added since a complete fit and its result satisfies them, that result is returned.
     init
         An earlier clustering to start from in the same way: (N,) labels (-1 where unknown), (K, d)
         centers, or a fitted model. With `warm_start`, the last ``fit`` takes precedence.
@@ -168,9 +167,9 @@ class SMDEClust(ConstrainedClusterer):
         A function that returns the price of a soft pair: ``soft_prices_(0.9)``.
     quotas_
         One entry for each quota: ``name``, ``value``, ``of``, ``low``, ``high``; ``held``, the
-        amount in each cluster; and ``price``, the price of the bound in each cluster. Raising
-        `high` by one would save up to a positive price. Lowering `low` by one would save up to the
-        negative of a negative price. A price is NaN if it was not computed.
+        amount in each cluster; and ``price``, the price of the bound in each cluster. A positive
+        price is the most that raising `high` by one could save. A negative price, without its sign,
+        is the most that lowering `low` by one could save. Prices that were not computed are NaN.
     metric_
         The distance that was used: ``"euclidean"``, ``"diagonal"`` or ``"learned"``.
     distance_
@@ -178,8 +177,8 @@ class SMDEClust(ConstrainedClusterer):
     feature_weights_
         How much each column counts in a learned distance. The mean is 1.
     held_out_
-        With ``metric="auto"``, the score of each distance: the share of held-out must-links that it
-        satisfies, plus the share of held-out cannot-links, minus 1.
+        With ``metric="auto"``, the score of each distance: how well clusters in this distance agree
+        with held-out pairs. 1 is perfect, and 0 is no better than chance.
     cluster_sizes_, size_bounds_
         With bounds on sizes, the (K,) sizes of the clusters and their (K, 2) bounds.
     size_prices_

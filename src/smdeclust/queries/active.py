@@ -62,11 +62,11 @@ class ActiveClustering:
     estimator
         A number of clusters, for `GuidedClustering`, or an estimator of this package.
     oracle
-        A function that answers questions. It gets two rows, and returns ``True`` (same cluster),
-        ``False`` (different clusters) or ``None`` (don't know). With ``ask="labels"``, it gets a
-        row and a list of rows, one from each cluster, and returns a position in the list,
-        ``"none"`` (none of them) or ``None`` (don't know). It may add a confidence, as in ``(True,
-        0.8)``, which makes the pair soft.
+        A function that answers questions. It gets two row positions, and returns ``True`` (same
+        cluster), ``False`` (different clusters) or ``None`` (don't know). With ``ask="labels"``, it
+        gets a row position and a list of row positions, one from each cluster, and returns an index
+        into the list, ``"none"`` (none of them) or ``None`` (don't know). It may add a confidence,
+        as in ``(True, 0.8)``, which makes the pair soft.
     budget
         The maximum number of questions.
     strategy
@@ -86,10 +86,10 @@ class ActiveClustering:
         Stop after this many answers in a row that agreed with the clustering and changed nothing.
         ``None`` means that the whole budget is used.
     refit_every
-        The number of answers after which the points are clustered again. By default 1, and up to 10
-        with `GuidedClustering`. An unexpected answer always leads to a new clustering.
+        The number of answers after which the points are clustered again. By default, it is 1 or,
+        with `GuidedClustering`, up to 10. Unexpected answers lead to a new clustering sooner.
     save_to
-        A file of pairs to which every answer is added. If it exists, its answers are used.
+        A file that stores the answers as pairs. If it already exists, its answers are used.
     ids
         The id of each row, for this file.
     random_state
@@ -106,8 +106,8 @@ class ActiveClustering:
     n_questions_
         The number of questions.
     conflicts_
-        Answers that contradict earlier ones, sizes or quotas, each with an explanation. They were
-        not used.
+        Answers that contradict earlier answers, bounds or quotas, each with an explanation. They
+        were not used.
     error_rate_
         The share of wrong answers, as given or as estimated.
     n_clusters_
@@ -138,7 +138,7 @@ class ActiveClustering:
         return self
 
     def steps(self, X: Any, constraints: Constraints | None = None) -> Iterator[Self]:
-        """Do the same as `fit`, but yield after each answer, with an up-to-date clustering."""
+        """Do the same as `fit`, but yield this object after each answer other than "don't know"."""
         check_parameters(self)
         if self.error_rate == "auto" and self.ask == "labels":
             raise InvalidInputError(

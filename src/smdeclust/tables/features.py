@@ -29,11 +29,11 @@ _NOT_USED = {
 class TableFeatures(TransformerMixin, BaseEstimator):
     """Turn a table of numbers, categories, dates and text into coordinates.
 
-    Each column gets a role, which is guessed from its name and values unless you set it. Numbers
-    are centered at the median, divided by their spread, and softly clipped. A category becomes one
+    Each column gets a role, guessed from its name and values unless you set it. Numbers are
+    centered at the median, divided by their spread, and softly clipped. A category becomes one
     coordinate for each value, scaled by its frequency. Dates become elapsed time and, if they favor
-    a season, the time of the year. Text is used only if you give it this role. A missing value gets
-    the mean of its column. Ids, classes, weights and mostly empty columns are left out.
+    a season, the time of year. Text is used only if you set this role or nothing else can be used.
+    Missing values count as average. Ids, classes, weights and mostly empty columns are left out.
 
     Parameters
     ----------
@@ -325,9 +325,9 @@ def _chosen(guess: Guess, values: Values, wanted: bool) -> Guess:
 
 
 def as_frame(X: Any, names: list[str] | None = None) -> "DataFrame":
-    """Return a table as a pandas frame whose columns have different names that are text.
+    """Return a table as a pandas data frame in which every column has its own name, a string.
 
-    `names` are those of the columns of an array; x0, x1, ... where there are none.
+    If the table is an array, its columns are called `names` or, by default, x0, x1, ...
     """
     with optional("TableFeatures"):
         import pandas as pd
