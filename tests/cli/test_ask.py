@@ -244,7 +244,7 @@ def test_labels(ask, cli, people, tmp_path):
     done = ask(["1", "7", "0", "y", "q"], "--labels", "--answers", answers)
     assert done.code == 0
     said = " ".join((done.out + done.err).split())
-    assert "to which of these does" in said
+    assert "which of these does" in said
     assert "0 none of these" in said
     assert "Please answer with one of" in said
     lines = answers.read_text().splitlines()[1:]

@@ -231,7 +231,7 @@ def test_max_time_covers_the_report(cli, flowers, tmp_path, monkeypatch):
         (["-k", "0"], "-k"),
         (["-k", "61"], "61 clusters"),
         ([], "-k K"),
-        (["-k", "3", "-m", "magic"], "There are: smdeclust"),
+        (["-k", "3", "-m", "magic"], "Choose from: smdeclust"),
         (["-k", "3", "-c", "nowhere.csv"], "no such file"),
         (["-k", "3", "--label", "x"], "no column"),
         (["-k", "3", "--features", ","], "--features"),

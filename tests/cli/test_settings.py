@@ -18,7 +18,7 @@ def test_metric(cli, flowers, tmp_path, capsys):
     options = ["-k", 3, "-c", tmp_path / "pairs.csv", "--metric", "learned", "--out", out]
     result = cli("fit", flowers, *options)
     assert result.code == 0
-    assert "columns count" in result.out
+    assert "weights of columns" in result.out
     document = json.loads((out / "result.json").read_text())
     assert document["distance"] == "learned"
     assert len(document["feature_weights"]) == 3
@@ -38,7 +38,7 @@ def test_options_that_a_method_lacks(cli, flowers):
     """Said with the methods that have them."""
     result = cli("fit", flowers, "-k", 3, "-m", "cop-kmeans", "--metric", "learned")
     assert result.code == 1
-    assert "--metric: COP-k-means does not have it" in result.err
+    assert "--metric: COP-k-means lacks this option" in result.err
     assert "smdeclust" in result.err
 
 

@@ -187,7 +187,7 @@ class _Session:
         names = [self.inputs.name(r) for r in rows]
         title = f"Question {number}: do these belong together?"
         if self.by_label:
-            title = f"Question {number}: to which of these does {names[0]} belong?"
+            title = f"Question {number}: which of these does {names[0]} belong with?"
             names[1:] = [f"{at}: {name}" for at, name in enumerate(names[1:], start=1)]
         lines.insert(0, ["", *names, "differ by (std)"])
         last = len(rows) + 1
@@ -316,7 +316,7 @@ class _Session:
                 if sys.stdin.readline().strip().lower()[:1] == "y":
                     self.k += 1
                     return self.solve()
-            output.say(f"This contradicts earlier answers, so it is not used: {error}")
+            output.say(f"This answer contradicts earlier ones, so it is not used: {error}")
             return None
         except (KeyboardInterrupt, Terminated):
             output.say("\nThe last answer was not saved: its clusters were still being computed.")

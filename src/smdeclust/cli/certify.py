@@ -23,7 +23,7 @@ WeightFile = Annotated[
 ]
 
 _BETTER = "not optimal: a better clustering was found"
-_BETTER_ELSEWHERE = "a better clustering was found, but of another problem (see the notes)"
+_BETTER_ELSEWHERE = "a better clustering was found, but for another problem (see the notes)"
 _STATUS = {
     "optimal": "proven optimal",
     "interrupted": "not proven: interrupted",
@@ -119,7 +119,7 @@ def certify(
     better_found = _BETTER_ELSEWHERE if differs else _BETTER
     rows = [
         ("result", better_found if better else _STATUS.get(certificate.status, certificate.status)),
-        ("objective of the labels given", output.number(given, 12)),
+        ("objective of the given labels", output.number(given, 12)),
         ("lower bound", output.number(certificate.lower_bound, 12)),
         ("gap", f"{100 * gap:.4f}% of this objective"),
         ("quality", sentence),

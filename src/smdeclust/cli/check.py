@@ -44,7 +44,7 @@ def check(
 
     If pairs contradict each other, shows the contradictions with line numbers, and the smallest set
     of pairs to drop; the exit code is then 2. --repair FILE writes the other pairs. Also explains
-    sizes and quotas that no clustering can respect.
+    sizes and quotas that no clustering can satisfy.
 
     Example:
       smdeclust check people.csv -k 4 --constraints pairs.csv --repair repaired.csv
@@ -318,7 +318,7 @@ def summary(document: dict[str, Any], n_clusters: int) -> str:
     if document["reason"] in ("too_few_groups", "clique", "no_coloring"):
         advice += " Or change the number of clusters."
     if not document["minimal"]:
-        advice = "Time ran out before it was clear whether all of them are needed for this."
+        advice = "Time ran out before it was clear whether all of them contribute."
     within = output.plural(n_clusters, "cluster")
     return (
         f"{these} cannot {'' if n == 1 else 'all '}be satisfied with {within}: "

@@ -23,7 +23,7 @@ Chosen = Annotated[
     str | None,
     options.option(
         "--methods --method -m A,B,...",
-        f"Methods, among {', '.join(methods.METHODS)} (default: the quick ones).",
+        f"Methods to run: {', '.join(methods.METHODS)} (default: the quick ones).",
     ),
 ]
 
@@ -103,7 +103,7 @@ def compare(
     else:
         _show(document, results)
     if patience.stopped:
-        output.note("ended by Ctrl-C: these are the methods that were done (exit code 3).")
+        output.note("ended by Ctrl-C: these are the methods that finished (exit code 3).")
         raise Outcome(STOPPED)
 
 

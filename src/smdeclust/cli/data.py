@@ -129,7 +129,7 @@ def generate(
     else:
         table = opening.read_data(data, reading).table
         if table.labels is None:
-            raise CommandError(f"{data}: there is no column of classes. Name it with --label.")
+            raise CommandError(f"{data}: no column of classes was found. Name it with --label.")
         classes = table.labels
     links = make_constraints(classes, pairs, random_state=seed)
     files[PAIRS] = WRITERS["json"](links).encode()
@@ -168,7 +168,7 @@ def demo(
 
     Options:
       --out -o: Folder for labels.csv and clusters.png.
-      --pairs N: How many random pairs.
+      --pairs N: Number of random pairs.
     """
     output.check_folder(out, FILES, force=force)
     result, table, picture = solve_iris(pairs, seed)

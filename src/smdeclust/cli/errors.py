@@ -32,7 +32,7 @@ _SENTENCES: dict[type[BaseException], tuple[int, str]] = {
     RecursionError: (BAD_INPUT, "The input is nested too deeply."),
     MemoryError: (
         BAD_INPUT,
-        "Out of memory: the data and the pairs need more than there is. Use fewer points or "
+        "Out of memory: the data and the pairs need more than is available. Use fewer points or "
         "features, or a machine with more memory.",
     ),
 }
@@ -81,7 +81,7 @@ def _os_sentence(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return f"{where}the disk is full, or a size limit is reached. Make room and try again."
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"{where}no permission to write or read there. Choose another place."
+        return f"{where}no permission to read or write there. Choose another place."
     return f"{where}{error.strerror or error}."
 
 

@@ -134,8 +134,8 @@ def fit(
         show(result, inputs)
         if out is None:
             output.say(
-                "Nothing was written. Add --out DIR for your table with a column cluster, labels, "
-                "centers and a report, or --json for the labels."
+                "Nothing was written. Pass --out DIR to write your table with the clusters, the "
+                "labels, the centers and a report, or --json to print the labels."
             )
     if result.get("stop_reason") == "max_time":
         output.note("--max-time ran out: this is the best result found so far.")
@@ -166,7 +166,7 @@ def certificate_of(
 ) -> tuple[dict[str, Any], bytes | None]:
     """How far from the best possible it is at most, or why not; and the certificate as a file."""
     if run.n_broken:
-        return {"sentence": "not certified: it breaks pairs"}, None
+        return {"sentence": "not certified: the clustering breaks pairs"}, None
     if inputs.constraints.n_soft:
         return {"sentence": "not certified: certificates cover only hard pairs"}, None
     from smdeclust.exact import certify

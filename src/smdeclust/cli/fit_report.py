@@ -49,7 +49,7 @@ def make_report(
         elif run.n_broken:
             note = "Not computed: the clustering breaks pairs, so a single pair has no clear cost."
         elif "view_weights" in run.facts:
-            note = "Not computed: this method has no objective that single pairs could cost."
+            note = "Not computed: this method has no objective that a pair could increase."
         elif pairs.n_soft:
             note = "Not computed: with soft pairs, a single pair has no clear cost."
         else:
@@ -173,7 +173,7 @@ def _asked(
     if n_soft:
         taken = methods.takes_soft_pairs(run.method)
         must, cannot = len(pairs.soft_must_link), len(pairs.soft_cannot_link)
-        used = "may be broken at a cost" if taken else "left out: this method takes hard pairs only"
+        used = "may be broken at a price" if taken else "not used: this method takes only hard ones"
         lines.append(("soft pairs", f"{output.links(must, cannot)}; {used}"))
     if table.id_name:
         lines.append(("ids", f"column {table.id_name}"))

@@ -171,7 +171,7 @@ def read_fitted(path: Path) -> Fitted:
             raise ValueError("its parts do not fit together")
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
         raise CommandError(
-            f"{file}: this is not the result.json of a fit that places new rows ({error}). "
+            f"{file}: this is not the result.json of a fit that can predict ({error}). "
             f"Name {_FOLDER}."
         ) from error
     return fitted
@@ -243,7 +243,7 @@ def _read_new(path: Path, fitted: Fitted, result: Path, reading: options.Reading
     n_fitted = (fitted.model["centers"] if learned is None else learned).shape[1]
     if new.X.shape[1] != n_fitted:
         raise CommandError(
-            f"{path}: there are {new.X.shape[1]} columns, but {n_fitted} were fitted."
+            f"{path}: there are {new.X.shape[1]} columns, but the fit used {n_fitted}."
         )
     return new
 
@@ -257,7 +257,7 @@ def _under_pairs(
 
     by_id = reading.pairs_by_row is not True and fitted.ids is not None and table.ids is not None
     if reading.pairs_by_row is False and not by_id:
-        raise CommandError("--pairs-by-id, but the old or the new rows have no ids.")
+        raise CommandError("--pairs-by-id: the old or the new rows have no ids.")
     n_points = len(fitted.labels) + len(table.X)
     ids = None
     if by_id:
@@ -265,8 +265,8 @@ def _under_pairs(
         both = set(fitted.ids or ()) & set(table.ids)
         if both:
             raise CommandError(
-                f"An old row and a new row both have the id {min(both)!r}. Ids must differ, or "
-                "give pairs by row (--pairs-by-row; old rows come first)."
+                f"An old row and a new row both have the id {min(both)!r}. Make the ids different, "
+                "or use row positions in the pairs (--pairs-by-row; old rows come first)."
             )
     known = Constraints.read(
         list(constraints), ids=ids, n_points=None if by_id else n_points, **reading.pair_options()

@@ -87,7 +87,7 @@ def check_method(name: str) -> str:
     """Return a method's name as it is written here, or say which there are."""
     key = name.strip().lower().replace("_", "-")
     if key not in METHODS:
-        raise CommandError(f"There is no method {name!r}. There are: {', '.join(METHODS)}.")
+        raise CommandError(f"There is no method {name!r}. Choose from: {', '.join(METHODS)}.")
     return key
 
 
@@ -192,8 +192,8 @@ class Settings:
     """How the method is set up: one field per option.
 
     Setting up the method:
-      --metric NAME: Distance: euclidean (the default), learned from the pairs, diagonal (one weight
-        per column) or auto.
+      --metric NAME: Distance: euclidean (the default), learned (from the pairs), diagonal (one
+        weight per column) or auto.
       --size-min N: Smallest number of points in a cluster; N,N,... for one bound per cluster.
       --size-max N: Largest number of points in a cluster; N,N,... for one bound per cluster.
       --penalty COST: Set the price of a broken soft pair to COST times its confidence (default:
@@ -216,7 +216,7 @@ class Settings:
                 there = f"Methods that have it: {', '.join(others)}." if others else ""
                 title = METHODS[method].title
                 raise CommandError(
-                    f"--{name.replace('_', '-')}: {title} does not have it. {there}".rstrip()
+                    f"--{name.replace('_', '-')}: {title} lacks this option. {there}".rstrip()
                 )
         for name in ("size_min", "size_max"):
             if name in given:

@@ -105,7 +105,7 @@ def read_data(
         file, reading.label, reading.id_column, reading.feature_names(), reading.group_column
     )
     if reading.role:
-        raise CommandError(f"{path}: a {file.format} file has no columns to give a --role.")
+        raise CommandError(f"{path}: --role needs a table with columns, not {file.format}.")
     standard = (reading.scaling if earlier is None else earlier["scaling"]) == "standard"
     X = standardize(table.X) if standard else table.X
     return Inputs(path, table, X, file=file, standardized=standard)
@@ -266,7 +266,7 @@ def resolve_k(n_clusters: int | None, inputs: Inputs) -> int:
     """The K of the command line, or else of the data's header."""
     k = inputs.table.n_clusters if n_clusters is None else n_clusters
     if k is None:
-        raise CommandError("How many clusters? Pass it with -k K.")
+        raise CommandError("How many clusters? Pass the number with -k K.")
     if k > len(inputs.X):
         raise CommandError(
             f"{inputs.path}: {k} clusters cannot be made from {len(inputs.X)} points. Use a "
@@ -375,7 +375,7 @@ def _with_quotas(inputs: Inputs, written: list[str]) -> Inputs:
         name, value, low, high = _parse(each)
         if name not in frame.columns:
             raise CommandError(
-                f"--quota {each}: there is no column {name!r}; there are "
+                f"--quota {each}: there is no column {name!r}; the columns are "
                 f"{', '.join(map(str, frame.columns))}."
             )
         numbers = _as_numbers(inputs, name)

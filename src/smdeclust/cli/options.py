@@ -108,7 +108,7 @@ ConstraintFiles = Annotated[
 
 Seed = Annotated[int, option("N", "Random seed.", min=0, max=2**31 - 1)]
 MaxTime = Annotated[
-    float | None, option("SECONDS", "Time limit; you get the best clustering found so far.", min=0)
+    float | None, option("SECONDS", "Time limit; you get the best result found so far.", min=0)
 ]
 Quotas = Annotated[
     list[str] | None,
@@ -116,13 +116,13 @@ Quotas = Annotated[
         "--quota COLUMN=LOW..HIGH",
         "What every cluster must contain: gender=0.4..0.6 (shares of each value), "
         "gender:female=10..14 (a count of one value), amount=..500 (a sum), amount:mean=2..3, "
-        "level:share=0.2..0.4 (shares of each value, if these are numbers), gender:female=3,4,5.. "
-        "(one bound for each cluster, in any order); repeat for more.",
+        "level:share=0.2..0.4 (shares of each value in a column of numbers), gender:female=3,4,5.. "
+        "(one bound for each cluster; the search decides which gets which); repeat for more.",
     ),
 ]
 AsJson = Annotated[bool, option("--json", "Print the result as JSON, for scripts.")]
 Force = Annotated[bool, option("--force", "Replace existing files.")]
-MethodName = Annotated[str, option("--method -m NAME", "Method ('compare --help' lists them).")]
+MethodName = Annotated[str, option("--method -m NAME", "Method ('compare --help' lists all).")]
 
 # Options of `Reading` for commands that read pairs but prepare no columns.
 PAIRS = "format kind index_base must_link_sign pairs_by_row encoding"
@@ -135,7 +135,7 @@ class Reading:
     Reading the data:
       --role COLUMN=ROLE: What a column is: number, category, yes/no, date, text, id, class, weight
         or 'left out' (default: guessed, and shown); repeat for more.
-      --id COLUMN (id_column): Column of ids, short for --role COLUMN=id.
+      --id COLUMN (id_column): Column of ids; short for --role COLUMN=id.
       --label COLUMN: Column of known classes, not used for clustering ('fit --class-column' uses
         them); short for --role COLUMN=class.
       --features A,B,...: The only columns to use (default: those with a suitable role).
@@ -155,7 +155,7 @@ class Reading:
     Reading the pairs:
       --format NAME: json, links, csv, signed, graphs, two-column, matrix, groups, labels or ids
         (default: recognized from the content).
-      --kind ml|cl: Kind of all pairs, if the file does not say, or of --group-column.
+      --kind ml|cl: Kind of the pairs, if the file does not say or for --group-column.
       --index-base 0|1: Number of the first row in the pairs files (default: from the format).
       --must-link-sign 1|-1: The sign that means must-link in a matrix.
       --pairs-by-row/--pairs-by-id: Whether pairs files use row positions or ids (default: ids if
@@ -163,7 +163,7 @@ class Reading:
       --group-column COLUMN: Rows with the same value in this column belong together (--kind ml) or
         do not (--kind cl). The column is not used as a feature.
       --class-column COLUMN: Rows of the same class in this column belong together, rows of
-        different classes do not, and an empty cell is unknown. The column is not used as a feature.
+        different classes do not, and an empty cell says nothing. The column is not a feature.
     """
 
     role: list[str] | None = None

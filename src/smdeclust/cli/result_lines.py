@@ -32,7 +32,7 @@ def facts(result: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("quality", result["proof"]["sentence"]))
     if "objective_with_penalties" in result:
         total = output.number(result["objective_with_penalties"], 12)
-        lines.append(("with the cost of broken pairs", total))
+        lines.append(("with the prices of broken pairs", total))
     if "ari" in result:
         lines.append(("agreement with the classes (ARI)", f"{result['ari']:.3f}"))
     lines.append(("broken pairs", f"{n_broken:,} of {n_pairs:,}" if n_pairs else "none were given"))
@@ -76,11 +76,11 @@ def run_facts(result: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _tight(result: dict[str, Any]) -> str:
     """The clusters at their least or largest size."""
-    at: dict[str, list[int]] = {"least": [], "largest": []}
+    at: dict[str, list[int]] = {"smallest": [], "largest": []}
     both = zip(result["sizes_held"], result["size_bounds"], strict=True)
     for cluster, (size, (low, high)) in enumerate(both):
         if size in (low, high):
-            at["least" if size == low else "largest"].append(cluster)
+            at["smallest" if size == low else "largest"].append(cluster)
     parts = []
     for end, clusters in at.items():
         if clusters:
@@ -90,7 +90,7 @@ def _tight(result: dict[str, Any]) -> str:
     return "; ".join(parts) or "no size is at a bound"
 
 
-BOUNDS = ("bound", "cluster", "least", "largest", "holds", "one more would save")
+BOUNDS = ("bound", "cluster", "at least", "at most", "contains", "one more would save")
 
 
 def bound_rows(result: dict[str, Any]) -> list[list[object]]:
@@ -151,7 +151,7 @@ def _distance(result: dict[str, Any]) -> str:
     order = sorted(range(len(weights)), key=lambda column: -weights[column])
     shown = ", ".join(f"{result['coordinates'][c]} {weights[c]:.2g}" for c in order[:6])
     more = ", ..." if len(weights) > 6 else ""
-    return f"{result['distance']}; columns count (1 on average): {shown}{more}"
+    return f"{result['distance']}; weights of columns (1 on average): {shown}{more}"
 
 
 def broken_soft_document(inputs: Inputs, run: methods.Run) -> list[dict[str, Any]]:

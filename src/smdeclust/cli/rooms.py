@@ -104,7 +104,7 @@ def _numbers(text: str) -> list[int]:
 
 def plot(
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="Data file; for runs, result.json of a fit.")
+        Path, typer.Argument(metavar="DATA", help="Data file, or result.json to plot a run.")
     ],
     out: Path,
     reading: options.Reading,

@@ -34,8 +34,8 @@ def what_if(
 ) -> None:
     """Show what changes if you drop or add pairs.
 
-    Clusters with the pairs as they are and with the change, and shows both objectives and the
-    points that move. Your files do not change; --save writes the changed pairs to a new file.
+    Clusters the data with and without the change, and shows both objectives and the points that
+    move. Your files do not change; --save writes the changed pairs to a new file.
 
     Example:
       smdeclust what-if people.csv -k 4 -c pairs.csv --drop ann,bob --add cl:ann,eve
