@@ -226,9 +226,7 @@ def test_a_quota(tmp_path: Path, browser: Any) -> None:
         page.click("#tab-settings")
         page.select_option("#quota-column", "gender")
         page.select_option("#quota-value", "f")
-        page.wait_for_selector(
-            "text=The lower bound can be at most 50 and the upper bound at least 50"
-        )
+        page.wait_for_selector("text=can be 50 or less, and “at most” can be 50 or more (% of its")
         slider = page.get_by_label("Quota at least, by a slider")
         assert (slider.get_attribute("min"), slider.get_attribute("max")) == ("0", "50")
         slider.fill("40")

@@ -121,8 +121,8 @@ def explore(
         source = from_path(path, place, roles=fixed, header=True)
         if len(source.sheet.frame) != len(frame):
             raise InvalidInputError(
-                f"The table has {len(frame)} rows, of which {len(source.sheet.frame)} can be kept "
-                "in a file, because rows at its end are empty. Drop them."
+                f"Only {len(source.sheet.frame)} of the {len(frame)} rows of the table can be "
+                "saved in a file, because its last rows are empty. Drop these rows."
             )
         desk = Desk(place)
         desk.open_source(source, n_clusters, pairs_of(known))

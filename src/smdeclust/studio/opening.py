@@ -145,14 +145,14 @@ def _pictures(folder: Path, vectors: np.ndarray | None) -> Sheet:
         raise InvalidInputError(f"{folder}: there are no images in this folder.")
     if len(names) > MOST_PICTURES:
         raise InvalidInputError(
-            f"{folder}: {len(names)} images, at most {MOST_PICTURES} can be opened."
+            f"{folder}: there are {len(names)} images, but at most {MOST_PICTURES} can be opened."
         )
     notes: tuple[str, ...] = ()
     if vectors is None:
         vectors = np.array([_pixels(folder / name) for name in names])
         notes = (
-            f"Images are compared by their pixels at {THUMBNAIL} x {THUMBNAIL}. Vectors from an "
-            "image model (--points) work much better.",
+            f"Images are compared as thumbnails of {THUMBNAIL} x {THUMBNAIL} pixels. Vectors from "
+            "an image model (--points) work much better.",
         )
     frame = DataFrame({"file": names, "picture": names})
     fixed = {"file": "id", "picture": "left out"}

@@ -198,7 +198,7 @@ class Sheet:
         of = np.array(self.features.columns_out())
         used = np.flatnonzero(np.isin(of, list(chosen)))
         if not len(used):
-            raise InvalidInputError("At least one column must count.")
+            raise InvalidInputError("At least one column must be used.")
         X = self.features.transform(self.frame)[:, used]
         if not scaled:
             for at, name in enumerate(of[used]):

@@ -137,7 +137,7 @@ def pairs_of(constraints: Constraints) -> list[Pair]:
         sure = getattr(constraints, f"soft_{kind}_confidence")
         if np.isnan(sure).any():
             raise InvalidInputError(
-                "The studio stores confidences, but some soft pairs have prices: give confidences."
+                "Some soft pairs have prices, but the studio needs confidences. Give these instead."
             )
         found += [
             Pair(int(i), int(j), together, max(0.5, float(c)))
@@ -210,7 +210,7 @@ def _columns(value: Any, ground: Ground) -> tuple[str, ...]:
     for name in value:
         ground.check_column(name)
     if not value:
-        raise InvalidInputError("At least one column must count.")
+        raise InvalidInputError("At least one column must be used.")
     return tuple(name for name in ground.columns if name in set(value))
 
 

@@ -26,7 +26,7 @@ class App {
       proof: (proof) => { this.state.solution.gap = proof.gap; this.report(); },
       costs: (rows) => { this.costs = new Map(rows.map((row) => [row.pair.slice().sort((a, b) => a - b).join(), row])); this.panel(); },
       progress: (progress) => { this.progress = progress; this.report(); },
-      k_progress: ({ k, of }) => { if ($("answer").open) $("answer-body").textContent = `Trying ${k} of ${of} clusters…`; },
+      k_progress: ({ k, of }) => { if ($("answer").open) $("answer-body").textContent = `Trying ${k} clusters (at most ${of})…`; },
       failed: (failure) => this.complain(failure.sentence),
     }, (lost) => {
       if (lost !== null) this.complain(service.SILENT);
@@ -127,7 +127,7 @@ class App {
   apart() {
     if (this.firstGroup) {
       const pairs = this.firstGroup.flatMap((i) => this.selected.filter((j) => j !== i).map((j) => [i, j]));
-      if (pairs.length > 10000) { this.complain(`That would be ${pairs.length} pairs; at most 10,000 at once.`); return; }
+      if (pairs.length > 10000) { this.complain(`That would be ${pairs.length} pairs. You can add at most 10,000 at once.`); return; }
       this.firstGroup = null; this.say_pairs(pairs, false);
     } else if (this.selected.length === 2) this.say_pairs([this.selected], false);
   }
@@ -135,7 +135,7 @@ class App {
   label() {
     const rows = this.selected;
     const known = [...new Set([...Object.values(this.state.settings.names), ...this.state.labelled.map(([, name]) => name)])];
-    if (rows.length) this.askText(`Which cluster ${rows.length === 1 ? "is this point" : `are these ${rows.length} points`}?`, "", (name) => name && this.act({ do: "label", rows, name }).then((kept) => { if (kept) this.select([]); }), known);
+    if (rows.length) this.askText(`Which cluster ${rows.length === 1 ? "does this point" : `do these ${rows.length} points`} belong to?`, "", (name) => name && this.act({ do: "label", rows, name }).then((kept) => { if (kept) this.select([]); }), known);
   }
   get who() { return localStorage.getItem("who") || ""; }
   set who(name) { localStorage.setItem("who", name); }
@@ -159,9 +159,9 @@ class App {
       const near = found.nearest.find(([k]) => k === own)?.[1], second = found.nearest.find(([k]) => k !== own);
       let sentence;
       if (found.by_shape) sentence = "Clusters were found by their shape, so the distances to the centers alone do not decide.";
-      else if (first[0] === own) sentence = second ? `The center of ${name(own)} is the closest; that of ${name(second[0])} comes next, ${near > 0 ? percent(second[1] / near - 1).replace("+", "") : "farther"} farther away.` : "There is only one cluster.";
-      else sentence = `The center of ${name(first[0])} is closer, but ${found.pairs.length ? "its pairs keep it" : "pairs of other points, or bounds, keep it"} in ${name(own)}.`;
-      const change = first[0] === own ? second && `A pair with a point of ${name(second[0])}, or a label, would move it there.` : "Remove or soften the pairs below to let it move.";
+      else if (first[0] === own) sentence = second ? `The center of ${name(own)} is the closest; that of ${name(second[0])} comes next${near > 0 ? `, ${percent(second[1] / near - 1).replace("+", "")} farther away` : ""}.` : "There is only one cluster.";
+      else sentence = `The center of ${name(first[0])} is closer, but ${found.pairs.length ? "the point’s pairs keep it" : "bounds or the pairs of other points keep this point"} in ${name(own)}.`;
+      const change = first[0] === own ? second && `A must-link to a point of ${name(second[0])}, or a label, would move it there.` : found.pairs.length ? "To let the point move, remove the pairs below or make them soft." : "";
       this.showAnswer(`Why is ${entry.id} in ${name(own)}?`, [h("p", {}, sentence), change ? h("p", { className: "faint" }, change) : "",
         h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "Cluster"), h("th", {}, "Distance to its center"))), h("tbody", {}, found.nearest.map(([k, distance]) => h("tr", {}, h("td", {}, name(k)), h("td", { className: "right" }, brief(distance)))))),
         found.pairs.length ? [h("h3", {}, "Pairs and labels that keep it there"), h("ul", {}, found.pairs.map(([other, together, confidence]) => h("li", {}, `${together ? "with" : "apart from"} ${found.names[other]}${confidence < 1 ? ` (${Math.round(100 * confidence)}% sure)` : ""}`)))] : h("p", { className: "faint" }, "This point is in no pair.")]);
@@ -232,7 +232,7 @@ class App {
         const change = solution.change_of_cost;
         parts.push(`${solution.n_moved} ${solution.n_moved === 1 ? "point" : "points"} moved` + (change === null ? "" : `, cost ${Math.abs(change) < 5e-7 ? "unchanged" : percent(change)}`));
       } else parts.push(`${solution.clusters.length} clusters`);
-      if (solution.broken?.length) parts.push(`${solution.broken.length} broken soft pairs`);
+      if (solution.broken?.length) parts.push(`${solution.broken.length} broken soft ${solution.broken.length === 1 ? "pair" : "pairs"}`);
       if (solution.gap !== undefined) parts.push(solution.gap <= 1e-4 ? "proven: no clustering is better" : `within ${(100 * solution.gap).toFixed(2)}% of the best possible`);
     }
     const { progress } = this;
@@ -272,10 +272,10 @@ class App {
     if (n !== this.selected.length) return;
     const names = shown.map((entry) => entry.id).join(", ") + (n > 3 ? ` and ${n - 3} more` : "");
     bar.replaceChildren(
-      h("span", {}, this.firstGroup ? `First group of ${this.firstGroup.length}; now ${n || "choose the second"}: ` : `${n} selected: `, names),
+      h("span", {}, this.firstGroup ? `${this.firstGroup.length} points apart from ${n ? `${n} selected: ` : "which points? Select them."}` : `${n} selected: `, names),
       h("button", { id: "together", disabled: n < 2 || this.firstGroup !== null, onclick: () => this.together(), title: "T" }, "Together"),
       h("button", { id: "apart", disabled: this.firstGroup ? n < 1 : n !== 2, onclick: () => this.apart(), title: "A" }, "Apart"),
-      n > 0 && !this.firstGroup ? h("button", { id: "label", onclick: () => this.label(), title: "Say which cluster they belong to" }, "Label…") : "",
+      n > 0 && !this.firstGroup ? h("button", { id: "label", onclick: () => this.label(), title: "Say which cluster the selected points belong to" }, "Label…") : "",
       n === 1 && !this.firstGroup ? h("button", { id: "why", onclick: () => this.why(), title: "W" }, "Why here?") : "",
       n > 2 && !this.firstGroup ? h("button", { onclick: () => { this.firstGroup = this.selected; this.select([]); } }, "Apart from…") : "",
       h("label", {}, h("span", { className: "faint" }, "I am "), h("select", { id: "confidence", onchange: (event) => { this.confidence = Number(event.target.value); } }, SURE.map(([value, text]) => h("option", { value, selected: value === this.confidence }, text)))),
@@ -357,7 +357,7 @@ class App {
     const list = $("found");
     if (!text.trim()) { list.hidden = true; return; }
     const rows = await service.find(text.trim());
-    list.replaceChildren(...(rows.length ? rows.map((entry) => h("li", {}, h("button", { onclick: () => { list.hidden = true; $("find").value = ""; this.toggle(entry.row); } }, `${entry.id} (${this.nameOf(entry.cluster)})`))) : [h("li", { className: "faint" }, "No such id.")]));
+    list.replaceChildren(...(rows.length ? rows.map((entry) => h("li", {}, h("button", { onclick: () => { list.hidden = true; $("find").value = ""; this.toggle(entry.row); } }, `${entry.id} (${this.nameOf(entry.cluster)})`))) : [h("li", { className: "faint" }, "Nothing found.")]));
     list.hidden = false;
   }
 

@@ -68,7 +68,7 @@ export function pairs(app) {
       h("span", {}, `${a} ${together ? "with" : "apart from"} ${b}`,
         confidence < 1 ? h("em", { className: "faint" }, ` ${confidence > 0.99 ? "almost certain" : `${Math.round(100 * confidence)}% sure`}`) : "",
         broken.has(key) ? " — broken" : "",
-        cost ? h("em", { className: "faint" }, ` without it: ${cost.saving > 0 ? `${number(cost.saving)} cheaper, ${cost.moved} points move` : "the same"}`) : "",
+        cost ? h("em", { className: "faint" }, ` without it: ${cost.saving > 0 ? `cost lower by ${number(cost.saving)}; ${cost.moved} ${cost.moved === 1 ? "point moves" : "points move"}` : "the same"}`) : "",
         note || by ? h("em", { className: "faint" }, ` ${[note, by && `(${by})`].filter(Boolean).join(" ")}`) : ""),
       h("button", { onclick: () => app.select([i, j]), title: "Show in the plot" }, "Show"),
       h("button", { onclick: () => app.askText("Note on this pair", note, (text) => again({ note: text, by: app.who })) }, "Note"),
@@ -79,7 +79,7 @@ export function pairs(app) {
   for (const [row, name] of state.labelled) byLabel.set(name, [...(byLabel.get(name) || []), row]);
   const area = h("textarea", { rows: 4, placeholder: "i,j,type\nann,bob,ml\nann,eve,cl", "aria-label": "Pairs as text" });
   return [
-    h("p", {}, `${state.n_pairs} pairs. `, state.n_pairs ? h("button", { onclick: () => app.askCosts() }, "What does each cost?") : ""),
+    h("p", {}, `${state.n_pairs} ${state.n_pairs === 1 ? "pair" : "pairs"}. `, state.n_pairs ? h("button", { onclick: () => app.askCosts() }, "What does each cost?") : ""),
     h("ul", { className: "pairs" }, rows),
     state.n_pairs > 500 ? h("p", { className: "faint" }, "The first 500 pairs are listed. All pairs are used.") : "",
     byLabel.size ? [h("h3", {}, "Labels"), h("ul", { className: "pairs" }, [...byLabel].map(([name, own]) => h("li", {}, h("span", {}, `${name}: ${own.length} ${own.length === 1 ? "point" : "points"}`),
@@ -108,7 +108,7 @@ export function points(app) {
             h("td", {}, h("input", { type: "checkbox", checked: chosen, "aria-label": `Select ${entry.id}`, onchange: () => { app.toggle(entry.row); } })),
             h("td", {}, entry.id), h("td", {}, app.nameOf(entry.cluster)), entry.values.map((own, j) => h("td", { className: typeof own === "number" ? "right" : "" }, value(app, entry, j))));
         })))),
-      h("p", {}, h("button", { disabled: start === 0, onclick: () => load(Math.max(0, start - 200)) }, "Earlier"), " ", h("button", { disabled: start + page.rows.length >= page.n_rows, onclick: () => load(start + 200) }, "Later")));
+      h("p", {}, h("button", { disabled: start === 0, onclick: () => load(Math.max(0, start - 200)) }, "Previous"), " ", h("button", { disabled: start + page.rows.length >= page.n_rows, onclick: () => load(start + 200) }, "Next")));
   };
   load(0).catch((error) => app.complain(error.message));
   return [holder];
@@ -117,7 +117,7 @@ export function points(app) {
 export function ask(app) {
   const { question } = app;
   const button = (by, text, key) => h("button", { className: "primary", onclick: () => app.suggest(by), title: key }, text);
-  const intro = h("div", {}, h("p", {}, "The studio asks the question whose answer would help most, about two points, or about one point and an example of each cluster."), h("div", { className: "ways" }, button("pair", "Same or different?", "S"), button("label", "Which cluster is it in?", "Q")));
+  const intro = h("div", {}, h("p", {}, "The studio asks the question whose answer would help most: about two points, or about one point and an example from each cluster."), h("div", { className: "ways" }, button("pair", "Same or different?", "S"), button("label", "Which cluster is it in?", "Q")));
   const advice = app.advice ? h("p", { className: "faint" }, app.advice) : "";
   if (!question) return [intro, advice];
   if (!question.asked) return [intro, h("p", {}, "No question is left whose answer would change much."), advice];
@@ -138,7 +138,7 @@ export function settings(app) {
     h("input", { type: "range", min: low, max: high, value: given[name] ?? none, "aria-label": `${label}, by a slider`, oninput: (event) => { document.getElementById(name).value = Number(event.target.value) === none ? "" : event.target.value; }, onchange: (event) => app.act({ do: "set", [name]: Number(event.target.value) === none ? null : Number(event.target.value) }) }));
   return [
     h("fieldset", {}, h("legend", {}, "Size of every cluster"), size("size_min", "At least", 0, Math.floor(n / k), 0), size("size_max", "At most", Math.ceil(n / k), n, n),
-      h("p", { className: "faint" }, `With ${k} clusters of ${n} points, the lower bound can be at most ${Math.floor(n / k)}, and the upper bound at least ${Math.ceil(n / k)}.`)),
+      h("p", { className: "faint" }, `With ${n} points in ${k} clusters, “At least” can be ${Math.floor(n / k)} or less, and “At most” can be ${Math.ceil(n / k)} or more.`)),
     quotas(app),
     h("fieldset", {}, h("legend", {}, "Distance"),
       vectors ? "" : h("p", {}, h("label", {}, h("input", { type: "checkbox", checked: given.standardize, id: "standardize", onchange: (event) => app.act({ do: "set", standardize: event.target.checked }) }), " scale all columns alike")),
@@ -150,7 +150,7 @@ export function settings(app) {
 }
 
 // What every cluster must hold: a share or number of points of a value, or a sum or mean of numbers.
-const UNITS = { share: "% of its points", count: "points", sum: "in all", mean: "on average" };
+const UNITS = { share: "% of its points", count: "points", sum: "in total", mean: "on average" };
 
 function quotas(app) {
   const { settings: given, sheet } = app.state, list = given.quotas;
@@ -175,7 +175,7 @@ function quotas(app) {
     const [few, many] = at < 0 ? [Math.min(...counts), Math.max(...counts)] : [counts[at], counts[at]];
     const [from, low_most, high_least, to] = { share: [0, (100 * few) / n, (100 * many) / n, 100], count: [0, Math.floor(few / k), Math.ceil(many / k), many], sum: [Math.min(0, least * n), (mean * n) / k, (mean * n) / k, Math.max(0, most * n)], mean: [least, mean, mean, most] }[unit.value];
     for (const [range, min, max, none, input] of [[lows, from, low_most, from, low], [highs, high_least, to, to, high]]) { Object.assign(range, { min, max }); range.value = input.value === "" ? none : input.value; range.dataset.none = String(none); }
-    possible.textContent = `The lower bound can be at most ${number(low_most)} and the upper bound at least ${number(high_least)} (${UNITS[unit.value]}).`;
+    possible.textContent = `“At least” can be ${number(low_most)} or less, and “at most” can be ${number(high_least)} or more (${UNITS[unit.value]}).`;
   };
   const fill = () => {
     const chosen = columns.find(({ name }) => name === column.value), units = chosen?.amount ? ["sum", "mean"] : ["share", "count"];
@@ -189,13 +189,13 @@ function quotas(app) {
     event.preventDefault();
     const scale = unit.value === "share" ? 100 : 1, read = (input) => (input.value === "" ? null : Number(input.value) / scale);
     const quota = { column: column.value, of: unit.value, low: read(low), high: read(high), value: own.parentElement.hidden ? null : own.value || null };
-    if (quota.low === null && quota.high === null) { app.complain("Give the quota a lower bound, an upper bound, or both."); return; }
+    if (quota.low === null && quota.high === null) { app.complain("Enter a number for “at least”, “at most”, or both."); return; }
     app.act({ do: "set", quotas: [...list, quota] });
   };
   const form = h("form", { className: "bar", noValidate: true, onsubmit: add }, field("Column", column), field("value", own), unit, h("span", { className: "size" }, field("at least", low), lows), h("span", { className: "size" }, field("at most", high), highs), h("button", {}, "Add"));
   fill();
   return h("fieldset", {}, h("legend", {}, "Quotas"),
-    h("p", { className: "faint" }, "A quota bounds what every cluster contains. For example, 40 to 60% of its points have the gender f. A quota that no clustering can respect is rejected."),
+    h("p", { className: "faint" }, "A quota limits what every cluster contains. For example, 40 to 60% of its points must have the gender f. A quota that no clustering can satisfy is rejected."),
     h("ul", { className: "pairs" }, list.map((quota, m) => h("li", {}, h("span", {}, words(quota)), h("button", { onclick: () => app.act({ do: "set", quotas: list.filter((_, other) => other !== m) }), "aria-label": `Remove the quota ${words(quota)}` }, "Remove")))),
-    columns.length ? [form, possible] : h("p", { className: "faint" }, "No column can have a quota, because none has numbers or few different values."));
+    columns.length ? [form, possible] : h("p", { className: "faint" }, "No column can have a quota, because none contains numbers or only a few different values."));
 }

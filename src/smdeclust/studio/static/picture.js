@@ -17,7 +17,7 @@ export class Picture {
     this.base = document.createElement("canvas"); this.over = document.createElement("canvas"); this.legend = document.createElement("div");
     this.base.className = "base"; this.over.className = "over"; this.legend.className = "legend";
     this.over.tabIndex = 0; this.over.setAttribute("role", "img");
-    this.over.setAttribute("aria-label", "Scatter of all points, colored by cluster. Arrow keys move it, plus and minus zoom, 0 shows everything. The table under Points lists the same points.");
+    this.over.setAttribute("aria-label", "Scatter plot of all points, colored by cluster. Arrow keys move it, plus and minus zoom, 0 shows everything. The table under Points lists the same points.");
     element.append(this.base, this.over, this.legend);
     this.marks = new Marks(this.base); this.marks.onrestored = () => this.draw();
     this.pen = this.over.getContext("2d");
