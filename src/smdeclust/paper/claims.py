@@ -155,7 +155,8 @@ def _synthetic(plan: Plan, rows: Rows) -> Iterator[Claim]:
         """Whether SG-MDE is always best, and on how many rows; the others by name."""
         share = {name: shares(cases, metric)["SG-MDE"] for name, cases in by_dataset(found)}
         below = [f"{name} {value:.1f}" for name, value in share.items() if value < 100.0]
-        others = ". Percentage of configurations on the other data sets: " + ", ".join(below)
+        others = ". On the others, it is true for this percentage of configurations: "
+        others += ", ".join(below)
         n_all = _of(len(share) - len(below), len(share))
         return not below, f"{n_all} data sets{others if below else ''}"
 

@@ -216,7 +216,9 @@ def without_missing_data(plans: Sequence[Plan]) -> list[Plan]:
                 resolve(data.loader)(data.name, data.configurations[0])
             except DataNotFoundError as error:
                 logger.warning("%s", error)
-                missing[data.name] = "not in the folder SMDECLUST_DATA, and could not be downloaded"
+                missing[data.name] = (
+                    "The data are not in the folder SMDECLUST_DATA and could not be downloaded."
+                )
     load_points.cache_clear()  # gives back the memory of the last one
     found = []
     for plan in plans:

@@ -186,7 +186,7 @@ def _what_was_run(
     lines += ["", remark, ""] if remark else [""]
     lines.append(
         "The table counts the runs of each experiment. If several experiments "
-        f"share a run, it is made only once.\n\n{_table(heads, counts)}"
+        f"share a run, this run is made only once.\n\n{_table(heads, counts)}"
     )
     return "\n".join(lines)
 
