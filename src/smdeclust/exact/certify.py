@@ -140,13 +140,13 @@ def certify(
         found = prove_in_parts(jobs, n_parts, tol, progress)
     elif problem.n_groups > MAX_GROUPS:
         found = without_search(problem, given)
-        status, message = "too_large", _estimate(problem)
+        status, message = "too_large", _estimate(problem, f"the limit is {MAX_GROUPS} groups")
     else:
         with threadpool_limits(limits=1):
             limits: dict[str, Any] = {"deadline": start + seconds, "n_jobs": n_jobs}
             found = bound_block(problem, given, tol=tol, sizes=sizes, **limits)
         if found.ending is None:
-            status, message = "memory_limit", _estimate(problem)
+            status, message = "memory_limit", _estimate(problem, "memory ran out")
     if bounds is not None and not bounds.hold(np.bincount(found.labels).astype(np.float64)):
         # Better, but only within the widest bounds, for which the proof holds.
         found = replace(found, labels=given, upper_bound=cost_of(problem, given), improved=False)
@@ -219,12 +219,12 @@ def _check_labels(problem: Problem, labels: IntArray) -> None:
         )
 
 
-def _estimate(problem: Problem) -> str:
-    """What a proof of this size would take, from the cubic cost of one iteration."""
+def _estimate(problem: Problem, reason: str) -> str:
+    """Why there is no proof, and what it would take, from the cubic cost of one iteration."""
     n = problem.n_groups
     seconds = 2e-3 * (n / 300.0) ** 3
     gigabytes = 12 * 8 * n * n / 2**30
     return (
-        f"{n} groups are more than the limit of {MAX_GROUPS}: a proof would need about "
-        f"{gigabytes:.1f} GiB of memory and {1000 * seconds / 3600:.1f} hours for the root alone"
+        f"{reason}: a proof for {n} groups would need about {gigabytes:.1f} GiB of memory and "
+        f"{1000 * seconds / 3600:.1f} hours for the root alone"
     )
