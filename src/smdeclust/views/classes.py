@@ -16,8 +16,7 @@ from smdeclust.views.scene import Scene, Seen, View
 N_KERNELS = 120
 MAX_ROWS = 3000
 
-# Weight of a present label against a pair, strength of the penalty, and steps of the optimizer.
-AGREEMENT = 0.3
+# Strength of the penalty and steps of the optimizer.
 PENALTY = 0.003
 STEPS = 50
 
@@ -57,6 +56,15 @@ class Features:
         return np.hstack([curved, straight, np.full((len(coordinates), 1), 0.3)])
 
 
+def agreement(k: int) -> float:
+    """Weight of a present label against a pair.
+
+    Between two or three classes a pair says as much as a label does; among many it says little,
+    and the borders need the labels.
+    """
+    return min(0.3, max(0.05, 0.03 * k))
+
+
 def mean_length(vectors: np.ndarray) -> float:
     """Root mean square length."""
     return float(np.sqrt((vectors**2).sum(axis=1).mean())) or 1.0
@@ -82,7 +90,7 @@ def train(
     place = place.reshape(-1)
     i, j = place[len(rows) :].reshape(-1, 2).T
     A = np.ascontiguousarray(features[used])
-    share = np.bincount(place[: len(rows)], minlength=len(used)) * (AGREEMENT * n / len(rows))
+    share = np.bincount(place[: len(rows)], minlength=len(used)) * (agreement(k) * n / len(rows))
     if weight is not None:
         share *= (weight / weight.mean())[used]
     target = np.zeros((len(used), k))
