@@ -94,7 +94,7 @@ def _last_of(name: str) -> dict[str, dict[str, Any]]:
     kept = [e for e in entries() if e.get("version") == name or e["date"].startswith(name)]
     if not kept:
         known = sorted({entry.get("version", entry["date"][:10]) for entry in entries()})
-        raise SystemExit(f"Nothing is kept of {name}. There are: {', '.join(known)}.")
+        raise SystemExit(f"No result of {name} is stored. Choose one of {', '.join(known)}.")
     return {entry["benchmark"]: entry for entry in kept}
 
 
@@ -104,7 +104,7 @@ def plot(benchmark: str, out: Path) -> None:
 
     kept = entries(benchmark)
     if not kept:
-        raise SystemExit(f"Nothing is kept of {benchmark}: record it first.")
+        raise SystemExit(f"No result of {benchmark} is stored: record it first.")
     series: dict[str, list[tuple[datetime, float]]] = {}
     for entry in kept:
         for name, value in numbers_of(entry).items():

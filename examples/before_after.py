@@ -1,6 +1,6 @@
 """What pairs change: k-means, SMDEClust and GuidedClustering on the same points.
 
-k-means breaks pairs (red). SMDEClust satisfies all pairs with the smallest sum of squares.
+k-means breaks the red pairs. SMDEClust satisfies all pairs with the smallest sum of squares.
 GuidedClustering also satisfies all pairs and learns from them what a cluster looks like.
 """
 

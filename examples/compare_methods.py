@@ -1,6 +1,7 @@
 """Several methods on the same data: objective, agreement with the classes, and time.
 
-Hatched bars mark methods that break pairs, so you cannot compare their objectives with the others.
+Hatched bars mark methods that break pairs. You cannot compare their objectives with those of the
+other methods.
 """
 
 import time

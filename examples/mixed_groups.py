@@ -1,9 +1,9 @@
-"""Mixed groups: each one looks like the whole (anticlustering) and satisfies all constraints.
+"""Mixed groups: clusters that look like the whole (anticlustering) and satisfy all constraints.
 
-The points of a cluster are alike. Teams, school classes and test batches should instead be similar
-to each other, so each one needs a mix of different members. The exchange method swaps members of
-two groups as long as this makes the groups more similar and breaks no pair, size or quota. (Soft
-pairs are rejected.)
+The points of a cluster are usually alike. Teams, school classes and test batches should instead be
+similar to each other, so each cluster needs a mix of different points. The exchange method swaps
+points of two clusters as long as this makes the clusters more similar and breaks no pair, bound or
+quota. (Soft pairs are rejected.)
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from smdeclust.structure import Structure
 
 
 def mixed_groups(X, n_groups, known, *, n_starts=10, seed=0, **sizes):
-    """Labels of groups that differ as little as possible, and the sum of squares between them."""
+    """Return labels of clusters that differ little, and the sum of squares between them."""
     if len(known.soft_must_link) or len(known.soft_cannot_link):
         raise ValueError(
             "mixed_groups does not accept soft pairs. Make them hard or leave them out."
@@ -41,7 +41,7 @@ def mixed_groups(X, n_groups, known, *, n_starts=10, seed=0, **sizes):
                 mine = np.arange(n_groups) == labels[i]
                 sums = np.stack([centered[labels == g].sum(axis=0) for g in range(n_groups)])
                 sizes_now = np.bincount(labels, counts, n_groups)
-                # Swap i with each j of another group, or move i alone (the last entries).
+                # Swap i with each j of another cluster, or move i alone (the last entries).
                 there = np.append(labels, np.arange(n_groups))
                 step = centered[i] - np.concatenate([centered, np.zeros((n_groups, X.shape[1]))])
                 count = counts[i] - np.append(counts, np.zeros(n_groups))

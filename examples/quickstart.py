@@ -1,6 +1,6 @@
 """The same points, clustered without and with pairs.
 
-The clustering without pairs breaks the red ones. The clustering with pairs satisfies all of them.
+The clustering without pairs breaks the red pairs. The clustering with pairs satisfies all of them.
 """
 
 import matplotlib

@@ -1,7 +1,7 @@
 """How a run proceeds: the population converges, and its diversity falls.
 
-SMDEClust calls the callback with its state after every local search. After the fit, `history_` has
-one record for each generation.
+SMDEClust calls the callback with its state after every local search. After the fit, the arrays in
+`history_` have one entry for each generation.
 """
 
 import matplotlib

@@ -1,4 +1,4 @@
-"""What happens if some pairs are wrong, with hard pairs and with methods that may break pairs.
+"""What happens if some pairs are wrong: hard pairs, compared with methods that may break pairs.
 
 Some of the pairs are changed to the opposite kind. Hard pairs are satisfied even if they are wrong,
 and pairs that contradict each other raise an error. The other methods may break wrong pairs.

@@ -44,7 +44,7 @@ def test_two_releases_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (tmp_path / f"2026110{day}.json").write_text(json.dumps({**entry, **lines}))
     assert history.compare("0.2.0", "0.3.0") == [("engine.cold", "first fit [0]", 4.0, 2.0)]
     assert history.compare("2026-11-01", "0.3.0")[0][2:] == (9.0, 2.0)
-    with pytest.raises(SystemExit, match="There are: 0.2.0, 0.3.0"):
+    with pytest.raises(SystemExit, match="Choose one of 0.2.0, 0.3.0"):
         history.compare("0.1.0", "0.3.0")
 
 

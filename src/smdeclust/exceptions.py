@@ -43,7 +43,8 @@ class InfeasibleConstraintsError(SMDEClustError, ValueError):
         point from each of more than K groups that all have cannot-links with each other).
         ``too_few_groups``: ``n_groups`` and ``n_clusters``. ``no_coloring``: ``rows`` (points whose
         groups do not fit into K clusters). Sizes: the numbers involved, ``rows`` or ``groups``, and
-        ``nearest_size_min`` or ``nearest_size_max``, which would work. ``new_rows``: ``must_link``
+        ``nearest_size_min`` or ``nearest_size_max``, which would work (bounds on weight may need
+        more room). ``new_rows``: ``must_link``
         and ``cannot_link``, the pairs of each contradiction.
     """
 

@@ -46,7 +46,7 @@ class Contracted:
 
     @cached_property
     def n_linked(self) -> int:
-        """Number of groups with a pair to another group."""
+        """The number of groups that have a pair with another group."""
         return self.graph.n_nodes
 
 
@@ -56,7 +56,7 @@ _KNOWN = tuple(field.name for field in fields(Structure))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem(Structure):
-    """Validated points and constraints, joined into must-link groups (see :meth:`Problem.build`).
+    """Validated constraints and points, which are joined into groups (see :meth:`Problem.build`).
 
     Attributes
     ----------

@@ -257,7 +257,7 @@ def test_unknown_names() -> None:
     """Unknown data sets and configurations are refused with what there is."""
     with pytest.raises(InvalidInputError, match="Did you mean 'iris'"):
         load_set1("irsi")
-    with pytest.raises(InvalidInputError, match="There are: ml_50_cl_0_0"):
+    with pytest.raises(InvalidInputError, match="Choose one of ml_50_cl_0_0"):
         load_constraints("iris", 100)
     with pytest.raises(InvalidInputError, match="in set 2"):
         load_set2("iris")

@@ -39,8 +39,8 @@ SOLUTION = {
     "n_iter_": "The number of iterations (of the best start, if there are several).",
 }
 SIZE_BOUND = (
-    "size of a cluster: one number, or K numbers. Each cluster then gets one of\n"
-    "them at the lowest cost. ``None`` means no bound."
+    "size of a cluster: one number, or K numbers. With K numbers, the search\n"
+    "decides which cluster gets which. ``None`` means no bound."
 )
 
 

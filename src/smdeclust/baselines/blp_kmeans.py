@@ -77,8 +77,8 @@ class BLPKMeans(FromCenters, Sized, StrictBaseline):
 class SizedKMeans(FromCenters, Sized, SoftBaseline):
     """Constrained k-means (Bradley, Bennett and Demiriz 2000): size bounds, but no pairs.
 
-    In each iteration, points are assigned to the centers at the lowest cost that respects the
-    sizes, and the centers move to the means. The paper bounds sizes only from below. Upper bounds
+    In each iteration, points are assigned to the centers at the lowest cost that the sizes
+    allow, and the centers move to the means. The paper bounds sizes only from below. Upper bounds
     are as in the package ``k-means-constrained``. If there are K different bounds, each cluster
     gets the one with the lowest cost, whereas the paper gives each cluster its own.
     """

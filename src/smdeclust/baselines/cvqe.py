@@ -62,9 +62,10 @@ class CVQE(FromCenters, SoftBaseline):
 class LCVQE(CVQE):
     """LCVQE (Pelleg and Baras 2007): CVQE with at most three choices for each pair.
 
-    All points get their nearest centers first. A broken must-link either stays broken, and half of
-    each point pulls the other center, or both points get the label of one of them. For a broken
-    cannot-link, the farther point may get its next center.
+    All points get their nearest centers first. A broken must-link has three choices: it stays
+    broken, and half of each point pulls the other point's center, or both points get the label of
+    one of them. For a broken cannot-link, the point farther from the center may get its next
+    center.
     """
 
     _linear = True

@@ -24,8 +24,9 @@ MOST_MEASURED = 2000
 class DILS(UnweightedBaseline):
     """DILS (Gonzalez-Almagro, Luengo, Cano and Garcia 2020): dual iterative local search.
 
-    There are two solutions. A recombination of both, in which a segment of labels is random, is
-    improved by changing single labels, and may replace the worse solution. The method minimizes the
+    The method has two solutions. It recombines them, draws a segment of the labels at random, and
+    improves the result by changing single labels. If the result is better than the worse solution,
+    it replaces that one. The method minimizes the
     mean distance to the cluster's mean, averaged over clusters, plus a penalty for each broken pair
     (the largest distance between two points, divided by the number of pairs). With few pairs,
     outliers become clusters of their own, because a cluster of one point has distance zero.
@@ -36,7 +37,8 @@ class DILS(UnweightedBaseline):
 
     _attributes = {  # noqa: RUF012
         "objective_": "The minimized objective.",
-        "n_evaluations_": "The number of evaluated labels. (``n_iter_`` counts recombinations.)",
+        "n_iter_": "The number of recombinations.",
+        "n_evaluations_": "The number of evaluated labels.",
     }
 
     inherit: float = number(
@@ -44,7 +46,7 @@ class DILS(UnweightedBaseline):
     )
     segment: float = number(0.2, "The share of points whose labels are drawn again.", low=0, high=1)
     similarity: float = number(
-        0.5, "The worse solution is drawn again if it is worse by more than this.", low=0
+        0.5, "The worse solution is drawn again if it is worse by more than this share.", low=0
     )
     max_evaluations: int = whole(300_000, "The maximum number of labels to evaluate.", low=1)
 

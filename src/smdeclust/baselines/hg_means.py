@@ -24,8 +24,8 @@ class HGMeans(SoftBaseline):
 
     Parents are chosen by binary tournaments. Their centers are matched at the lowest cost, and the
     child gets one center of each match at random. One of its centers moves to a random point, and
-    k-means follows. When the population is full, the best solutions survive, and duplicates are
-    removed first.
+    k-means follows. When the population is full, duplicates are removed, and the best of the
+    other solutions survive.
 
     Our choices where the paper is not specific: the first population starts from random points. In
     the mutation, the weight of points far from their center is at first uniform between 0 and 1,
@@ -35,6 +35,7 @@ class HGMeans(SoftBaseline):
 
     _attributes = {  # noqa: RUF012
         "labels_": "The (N,) clusters of the points. Pairs are ignored.",
+        "n_iter_": "The number of times that survivors were chosen.",
         "n_local_searches_, n_local_iterations_": "The numbers of searches and their iterations.",
         "stop_reason_": '``"no_improvement"``, ``"max_offspring"`` or ``"max_time"``.',
         "history_": "Arrays with one entry for each choice of survivors.",

@@ -29,8 +29,9 @@ class KempeSwapKMeans(FromCenters, StrictBaseline):
     the cost. Then the centers move to the means. From time to time, they are perturbed.
 
     Our choices, because only the abstract and related papers were available: the first labels are
-    an exact assignment. Perturbations are Gaussian and apply to the best solution. The first has
-    half the mean distance from points to their centers, and each later one is a fifth smaller.
+    an exact assignment. Perturbations are Gaussian and apply to the best solution. The first moves
+    centers by about half the distance of a typical point to its center, and each later one by a
+    fifth less.
     """
 
     n_perturbations: int = whole(10, "The number of perturbations per start.", low=0)

@@ -41,6 +41,7 @@ class SoftHGMeans(UnweightedBaseline):
 
     _attributes = {  # noqa: RUF012
         "objective_": "The negative logarithm of the likelihood, up to a constant.",
+        "n_iter_": "The number of generations.",
         "n_local_searches_, n_local_iterations_": "The number of local searches, and of their\n"
         "passes over the points.",
         "stop_reason_": '``"max_generations"``, ``"no_improvement"`` or ``"max_time"``.',

@@ -34,7 +34,7 @@ class VNSClustering(SoftBaseline):
     penalty: float | None = number(
         None,
         "The price of a broken cannot-link. By default, it is so large that the local search\n"
-        "breaks none if it can.",
+        "breaks none if it can avoid it.",
         low=0,
     )
     largest_shake: int | None = whole(

@@ -44,7 +44,7 @@ def ask(
 
     Options:
       --answers FILE: CSV that answers are added to (default: the last --constraints file).
-      --labels: Ask "which of these does it belong with?" and show one record of each cluster.
+      --labels: Ask "which of these does it belong with?" and show an example from each cluster.
       --strategy NAME: How pairs are chosen: influence or random.
       --metric NAME: guided (clusters of any shape), or a distance for round clusters: euclidean,
         diagonal, learned (from pairs) or auto.

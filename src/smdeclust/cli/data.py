@@ -100,8 +100,8 @@ def generate(
 ) -> None:
     """Generate example data (overlapping Gaussians), and pairs from their classes.
 
-    With --data, only pairs are generated, from the classes in that file. The default seed gives the
-    third set of data in Mansueto and Schoen (2024).
+    With --data, only pairs are generated, from the classes in that file. With the default seed and
+    spread, two features give the data sets of set 3 in Mansueto and Schoen (2024).
 
     Example:
       smdeclust generate -n 500 -k 10 --pairs 200 --out made

@@ -263,7 +263,7 @@ def paper(
     """Run the experiments of Mansueto and Schoen (2024), and write tables and figures.
 
     To continue after an interruption, run the same command again. Data come from the folder
-    SMDECLUST_DATA or are downloaded; the scale smoke downloads nothing.
+    that SMDECLUST_DATA names or are downloaded; the scale smoke downloads nothing.
 
     Example:
       smdeclust paper --experiment variants --scale smoke --out results

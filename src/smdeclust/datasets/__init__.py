@@ -1,4 +1,4 @@
-"""The paper's three sets of data, and data made as they were."""
+"""The paper's data sets (sets 1, 2 and 3), and synthetic data like those of set 3."""
 
 from smdeclust.datasets.catalog import Dataset, DatasetInfo, list_datasets
 from smdeclust.datasets.generate import (

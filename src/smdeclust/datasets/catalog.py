@@ -1,9 +1,9 @@
 """The data sets of the paper's Table 1: names, sizes, constraint configurations, and digests.
 
-A digest shows whether a data set is the published one. It is taken of the numbers and not of the
-file: the same for the original archive, a copy laid out again, or data made by the published rule.
-Those of the paper's data are in ``digests.json``. There is none for the matrix of ``gene``, of
-which only the size is checked.
+A digest shows whether a data set is the published one. It depends on the numbers and not on the
+file, so it is the same for the original archive, for a copy in another layout, and for generated
+data. The digests of the paper's data are in ``digests.json``. There is none for the matrix of
+``gene``, so only its size is checked.
 """
 
 import difflib
@@ -49,7 +49,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """The description of a data set that need not be loaded.
+    """The description of a data set, without its points.
 
     Attributes
     ----------
@@ -132,14 +132,14 @@ _CATALOG = _build()
 
 
 def list_datasets(set: int | None = None) -> list[DatasetInfo]:
-    """Describe all data sets of the paper, or those of one of its three sets."""
+    """Describe all data sets of the paper, or only those of set 1, 2 or 3."""
     if set not in (None, 1, 2, 3):
         raise InvalidInputError(f"set is {set!r}, expected 1, 2, 3 or None for all.")
     return [info for info in _CATALOG.values() if set in (None, info.set)]
 
 
 def find_dataset(name: object, set: int | None = None) -> DatasetInfo:
-    """Return the entry of a data set, or an error that names those there are."""
+    """Return the entry of a data set, or raise an error that lists all names."""
     names = [info.name for info in list_datasets(set)]
     if name in names:
         return _CATALOG[str(name)]
@@ -147,7 +147,7 @@ def find_dataset(name: object, set: int | None = None) -> DatasetInfo:
     hint = f"Did you mean {close[0]!r}? " if close else ""
     place = "" if set is None else f" in set {set}"
     raise InvalidInputError(
-        f"There is no data set {name!r}{place}. {hint}There are: {', '.join(names)}."
+        f"There is no data set {name!r}{place}. {hint}Choose one of {', '.join(names)}."
     )
 
 

@@ -1,4 +1,4 @@
-"""The paper's three sets, from a local folder or from the original places."""
+"""The paper's data sets, from a local folder or from the original places."""
 
 import warnings
 from collections.abc import Callable
@@ -43,8 +43,8 @@ def load_set1(name: str) -> catalog.Dataset:
     """Load a data set of set 1, such as iris, wine, connectionist, seeds or glass.
 
     The values are as published: glass is scaled to [-1, 1], and time series are standardized. The
-    classes come from the file ``<name>.labels.txt`` in the local folder. If the data are neither in
-    ``SMDECLUST_DATA`` nor can be downloaded, the error is a `DataNotFoundError`.
+    classes come from the file ``<name>.labels.txt`` in the local folder. If the data are not in
+    ``SMDECLUST_DATA`` and cannot be downloaded, the error is a `DataNotFoundError`.
     """
     return _load(catalog.find_dataset(name, 1))
 
@@ -52,8 +52,8 @@ def load_set1(name: str) -> catalog.Dataset:
 def load_set2(name: str) -> catalog.Dataset:
     """Load a data set of set 2: banana, letter, shuttle, cifar10 or mnist.
 
-    All columns are standardized, as in the paper. If the data are neither in ``SMDECLUST_DATA`` nor
-    can be downloaded, the error is a `DataNotFoundError`.
+    All columns are standardized, as in the paper. If the data are not in ``SMDECLUST_DATA`` and
+    cannot be downloaded, the error is a `DataNotFoundError`.
     """
     raw = _load(catalog.find_dataset(name, 2))
     return catalog.Dataset(name, standardize(raw.X), raw.y, raw.n_clusters, raw.source)
@@ -88,7 +88,8 @@ def load_constraints(dataset: str | catalog.Dataset, configuration: str | int) -
     name, wanted = info.name, str(configuration)
     if wanted not in info.configurations:
         raise InvalidInputError(
-            f"{name} has no configuration {wanted!r}. There are: {', '.join(info.configurations)}."
+            f"{name} has no configuration {wanted!r}. Choose one of "
+            f"{', '.join(info.configurations)}."
         )
     key = f"{name}/constraints/{wanted}"
     format, end = ("links", "txt") if info.set == 1 else ("json", "json")

@@ -206,8 +206,9 @@ class ConstrainedClusterer(
     ) -> np.ndarray:
         """Assign new points to the clusters.
 
-        Without constraints and sizes, each point gets its nearest center. Otherwise, the points get
-        the labels with the lowest cost that satisfy them. Centers and earlier labels do not change.
+        Without constraints and sizes, each point gets its nearest center (`GuidedClustering`: the
+        cluster that its views prefer). Otherwise, the result is the labels with the lowest
+        objective that satisfy the constraints and sizes. Centers and earlier labels do not change.
 
         Parameters
         ----------

@@ -46,9 +46,9 @@ class LearnedDistance(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     Points that belong together show in which directions a cluster varies. The transformer shrinks
     these directions. The Euclidean distance of the transformed points is the learned distance, so
-    any method can follow in a pipeline. The result does not depend on the units of the columns.
-    Without pairs, the columns stay as they are. "Learned distances" in the documentation describes
-    the criterion that is minimized.
+    any method can follow in a pipeline. With pairs, the result does not depend on the units of the
+    columns. Without pairs, the columns stay as they are. "Learned distances" in the documentation
+    describes the criterion that is minimized.
 
     Parameters
     ----------

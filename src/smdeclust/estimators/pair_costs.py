@@ -67,8 +67,8 @@ class PairCostTable(Sequence[PairCost]):
     n_implied
         How many of all hard pairs follow from others.
     n_candidates
-        How many pairs may cost something. If only a number of pairs was asked for, this is an
-        estimate with the centers as they are.
+        How many pairs may cost something. If `pairs` was a number, this is an estimate with
+        unchanged centers.
     """
 
     rows: tuple[PairCost, ...]

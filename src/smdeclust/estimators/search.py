@@ -44,7 +44,7 @@ class Search:
         "greedy",
         REASSIGN,
         'The assignment in the mutation: ``"greedy"``, ``"exact"``, or ``"greedy-repair"``, which\n'
-        "repairs the greedy one if possible. In the local search, assignments are always exact.",
+        "repairs the greedy one if possible. The local search always uses the exact assignment.",
     )
     mutation: bool = flag(True, "Whether offspring mutate, with probability 1 / (generation + 1).")
     local_search: str = choice(

@@ -85,9 +85,9 @@ def certify(
         The number of threads for a single node of the tree, or of processes for several nodes or
         parts. None means 1, and -1 means all cores.
     size_min, size_max
-        Bounds on the number of points in a cluster, if only such clusterings count: a number, or K
-        numbers, of which the proof uses the widest. With `sample_weight` or parts, the sizes do not
-        improve the bound.
+        Bounds on the number of points in a cluster: one number, or K numbers, of which the proof
+        uses the widest. Only clusterings within these bounds are considered. With `sample_weight`
+        or parts, the sizes do not improve the lower bound.
     parts
         The number of parts into which the points are split. The bounds of the parts add up. Their
         sum is weaker than a bound for all points at once, but can be computed for any number of

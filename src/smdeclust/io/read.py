@@ -116,8 +116,9 @@ def pairs_from_groups(table: Table, kind: str, path: files.PathLike) -> Constrai
     table
         The result of :func:`read_table` with a group column.
     kind
-        ``"ml"`` if the rows of a group belong together, ``"cl"`` if they belong apart, or
-        ``"class"`` if the groups are classes (together within a class, and apart otherwise).
+        ``"ml"`` if the rows of a group belong together, ``"cl"`` if no two of them do, or
+        ``"class"`` if the groups are classes (rows of different groups then do not belong
+        together).
     path
         The file of the table, for messages.
     """

@@ -29,8 +29,8 @@ class Table:
     ----------
     X
         The (n, d) points in the units of the file. If they come from a table with categories or
-        missing values, each value of a category has a column of 0 and 1, and a missing value is the
-        median, or 0.
+        missing values, each value of a category has a column of 0 and 1. A missing number is the
+        median, and a missing category has 0 in all its columns.
     feature_names
         The name of each column of ``X``.
     ids
@@ -112,7 +112,7 @@ def read_table(
     features
         The columns to use. By default, all other columns.
     group_column
-        The column of groups of points that belong together, or apart.
+        The column of groups (points that all belong together, or all in different clusters).
     only_ids
         Whether to read no features. ``X`` then has no columns.
 

@@ -141,10 +141,10 @@ def paper_plan(experiment: str, scale: str = "paper") -> Plan:
     """
     if experiment not in EXPERIMENTS:
         raise InvalidInputError(
-            f"There is no experiment {experiment!r}. There are: {', '.join(EXPERIMENTS)}."
+            f"There is no experiment {experiment!r}. Choose one of {', '.join(EXPERIMENTS)}."
         )
     if scale not in SCALES:
-        raise InvalidInputError(f"There is no scale {scale!r}. There are: {', '.join(SCALES)}.")
+        raise InvalidInputError(f"There is no scale {scale!r}. Choose one of {', '.join(SCALES)}.")
     of, limit = EXPERIMENTS[experiment], TIME_LIMITS[scale]
     seeds = tuple(range(of.seeds[SCALES.index(scale)]))
     found = {name: _data(name, scale) for name in getattr(of, scale)}
@@ -217,7 +217,7 @@ def without_missing_data(plans: Sequence[Plan]) -> list[Plan]:
             except DataNotFoundError as error:
                 logger.warning("%s", error)
                 missing[data.name] = (
-                    "The data are not in the folder SMDECLUST_DATA and could not be downloaded."
+                    "The data are not in ``SMDECLUST_DATA`` and could not be downloaded."
                 )
     load_points.cache_clear()  # gives back the memory of the last one
     found = []

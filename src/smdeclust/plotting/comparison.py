@@ -34,8 +34,8 @@ def plot_comparison(
 
     A bar is the mean of a method's values, and its whisker is their range. The objective is shown
     as the excess over the best mean of the methods that satisfy all constraints, with the value
-    beside the bar. Methods that break constraints are hatched. The best of the other methods is
-    dark.
+    beside the bar. Bars of methods that break constraints are hatched. The best of the other
+    bars is dark.
 
     Parameters
     ----------

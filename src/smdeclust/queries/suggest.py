@@ -84,8 +84,8 @@ def suggest_pairs(
     """Suggest the pairs of rows whose answers would help most.
 
     A pair is not suggested if it already has a soft answer, or if its answer follows from other
-    answers. The function returns fewer than `n_pairs` pairs if fewer would help. Several pairs come
-    from different regions of the data.
+    answers. The function returns fewer than `n_pairs` pairs if fewer would help. If there are
+    several, they come from different regions of the data.
 
     Parameters
     ----------

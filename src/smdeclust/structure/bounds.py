@@ -119,7 +119,7 @@ class Bounds:
         return replace(self, counts=self.counts[:, groups], filled=filled, packing=None)
 
     def held(self, labels: np.ndarray) -> np.ndarray:
-        """Return the (B, K) sums under these labels of the groups."""
+        """Return the (B, K) sums for the given labels of the groups."""
         k = self.low.shape[1]
         return np.stack([np.bincount(labels, c, k) for c in self.counts]) + self.filled
 

@@ -202,7 +202,7 @@ class Structure:
 
     @property
     def n_linked(self) -> int:
-        """Number of groups with a pair to others; they come first."""
+        """The number of groups that have a pair with another group; these come first."""
         return self.coupling.n_linked
 
     @cached_property

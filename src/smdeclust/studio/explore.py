@@ -82,7 +82,7 @@ def explore(
     ----------
     table
         A data frame or an array with one row for each point. An index other than 0, 1, ... becomes
-        a column, with the ids if its entries are unique.
+        a column, which contains the ids if its entries are unique.
     n_clusters
         The initial number of clusters. By default 3, or the number saved in the folder.
     constraints
