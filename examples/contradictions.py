@@ -1,7 +1,7 @@
 """Pairs that contradict each other, and the error that explains why.
 
 Must-links join rows 0 to 3, but a cannot-link separates rows 0 and 3. The plot shows groups of
-must-linked points and marks the group that contradicts itself.
+must-linked points and marks the contradictory group.
 """
 
 import matplotlib

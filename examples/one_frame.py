@@ -1,4 +1,4 @@
-"""People in a video: detections in the same frame are different people.
+"""People in a video: detections in the same frame show different people.
 
 No labels are known. All pairs within a frame are cannot-links. (On the command line, pass the
 column of frames: `smdeclust fit --group-column frame --kind cl`.)

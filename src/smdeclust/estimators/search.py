@@ -52,15 +52,16 @@ class Search:
         ("deep", "lloyd"),
         '``"lloyd"`` is the local search of the paper. ``"deep"`` also swaps Kempe chains between\n'
         "clusters and, with 10 clusters or more, jumps (it empties a cluster and splits another).\n"
-        "On large data (2^22 points x features, or 2^23 points x features x K), it swaps no\n"
-        'chains, and evaluates jumps on a sample. Dask collections and devices use ``"lloyd"``.',
+        "It swaps no chains if points x features is at least 2^22, or points x features x K is\n"
+        "above 2^23. From 2^22 points x features on, it evaluates jumps on a sample. Dask\n"
+        'collections and devices use ``"lloyd"``.',
     )
     population_size: int = whole(10, "The size of a population, P, at least 4.", low=4)
     max_populations: int = whole(
         10,
         "The maximum number of populations, which is 1 (as in the paper) or at least 4. The best\n"
-        "solutions of all populations then form a last one. With 10^6 points x features x K, this\n"
-        "already happens if only one of five populations has the best objective.",
+        "solutions of all populations then form a last one. From 10^6 points x features x K on,\n"
+        "this already happens if only one of five populations has the best objective.",
         low=1,
     )
     n_agree: int = whole(
@@ -95,9 +96,10 @@ class Search:
     )
     max_local_searches: int | str | None = anything(
         "auto",
-        "The approximate maximum number of local searches, without those that follow a jump. A\n"
-        'population is always completed. ``"auto"`` is 10^10 / (points x features x K), but\n'
-        "at least 100, or 50,000 / K with K > 500 clusters. ``None`` means no limit.",
+        "The approximate maximum number of local searches, without those that follow a jump. The\n"
+        'first solutions of a population are always completed. ``"auto"`` is\n'
+        "10^10 / (points x features x K), but at least 100, or 50,000 / K with K > 500 clusters.\n"
+        "``None`` means no limit.",
         _check_searches,
     )
     max_generations: int | None = whole(

@@ -217,7 +217,7 @@ def without_missing_data(plans: Sequence[Plan]) -> list[Plan]:
             except DataNotFoundError as error:
                 logger.warning("%s", error)
                 missing[data.name] = (
-                    "The data are not in ``SMDECLUST_DATA`` and could not be downloaded."
+                    "The data are not in SMDECLUST_DATA and could not be downloaded."
                 )
     load_points.cache_clear()  # gives back the memory of the last one
     found = []

@@ -72,8 +72,8 @@ class ActiveClustering:
     strategy
         As for :func:`~smdeclust.suggest_pairs`.
     ask
-        ``"pairs"`` ("Do these two belong together?") or ``"labels"`` ("To which of these does this
-        one belong?").
+        ``"pairs"`` ("Do these two belong together?") or ``"labels"`` ("Which of these does this one
+        belong with?").
     error_rate
         The share of wrong answers, if the oracle gives no confidence: 0, a number below 0.5, or
         ``"auto"``, which estimates it. For the estimate, every tenth question is about a pair whose

@@ -141,7 +141,7 @@ def choose_n_clusters(
         )
     if not possible:
         raise InfeasibleConstraintsError(
-            f"The pairs allow none of {numbers[0]} to {numbers[-1]} clusters: {table[-1].note}",
+            f"The pairs do not allow {numbers[0]} to {numbers[-1]} clusters: {table[-1].note}",
             "too_few_clusters",
         )
     chosen, reason = recommend(possible)

@@ -142,7 +142,7 @@ def suggest_labels(
     """Suggest the rows whose labels would help most.
 
     Each row comes with a representative of every cluster that it may belong to, so that you can ask
-    "To which of these does it belong?". One such answer helps more than several about pairs.
+    "Which of these does it belong with?". One such answer helps more than several about pairs.
 
     Parameters
     ----------
