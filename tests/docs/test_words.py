@@ -53,6 +53,15 @@ def test_pages_for_users_have_one_word_for_one_thing(page: Path) -> None:
     assert not found, f"{page.name}: {'; '.join(found)}"
 
 
+def test_terms_of_the_glossary_are_followed_by_their_definition() -> None:
+    """A term stands alone on its line, and the next line begins its definition."""
+    lines = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines()
+    terms = [n for n, line in enumerate(lines) if line.startswith("**")]
+    assert len(terms) > 20
+    for n in terms:
+        assert lines[n].endswith(("**", ")")) and lines[n + 1].startswith(":   "), lines[n]
+
+
 def test_newest_changes_avoid_them_too() -> None:
     """The newest section of the changelog has none of these words."""
     newest = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1]
