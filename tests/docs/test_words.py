@@ -59,7 +59,8 @@ def test_terms_of_the_glossary_are_followed_by_their_definition() -> None:
     terms = [n for n, line in enumerate(lines) if line.startswith("**")]
     assert len(terms) > 20
     for n in terms:
-        assert lines[n].endswith(("**", ")")) and lines[n + 1].startswith(":   "), lines[n]
+        assert lines[n].endswith("**")
+        assert lines[n + 1].startswith(":   "), lines[n]
 
 
 def test_newest_changes_avoid_them_too() -> None:
