@@ -25,7 +25,7 @@ def four_times(x):
 CALL = """
 from some_kernels import four_times, twice
 assert four_times(3) == 12
-print(len(four_times.stats.cache_hits), len(twice.signatures))
+print(len(four_times.compiled.stats.cache_hits), len(twice.compiled.signatures))
 """
 
 
@@ -168,7 +168,9 @@ def test_a_changed_source_is_compiled_again(tmp_path: Path) -> None:
     answers = []
     for value in (1, 2, 2):
         (package / "smdeclust" / "zz_inner.py").write_text(inner.format(value))
-        code = "from smdeclust.zz_outer import ask\nprint(ask(1), len(ask.stats.cache_hits))"
+        code = (
+            "from smdeclust.zz_outer import ask\nprint(ask(1), len(ask.compiled.stats.cache_hits))"
+        )
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True,
             env={**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1",

@@ -9,36 +9,54 @@ import logging
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache, cached_property, partial, update_wrapper
 from typing import Any
-
-import numba
-
-from smdeclust.prebuilt import Kept
 
 logger = logging.getLogger(__name__)
 
 FOR_ALL: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
-def kernel(**options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function on first use and keep the result on disk, if it did not come compiled.
+class Kernel:
+    """A function that is compiled on first use; numba is not imported before."""
 
-    What saves time here uses parts of numba that it may change. Where they are not as expected,
-    kernels are compiled as numba does it by itself.
-    """
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        update_wrapper(self, function)
+        self._function, self._options = function, options
 
-    def compile_later(function: Callable[..., Any]) -> Any:
+    @cached_property
+    def compiled(self) -> Any:
+        """What numba makes of the function.
+
+        What saves time here uses parts of numba that it may change. Where they are not as expected,
+        kernels are compiled as numba does it by itself.
+        """
         try:
-            return _tuned(function, options)
+            return _tuned(self._function, self._options)
         except Exception as error:
-            logger.debug("numba %s is not as expected: %s", numba.__version__, error)
-            return _plain(function, options)
+            logger.debug("numba is not as expected: %s", error)
+            return _plain(self._function, self._options)
 
-    return compile_later
+    @property
+    def _numba_type_(self) -> Any:
+        """How numba finds a kernel that another kernel calls."""
+        return self.compiled._numba_type_
+
+    def __call__(self, *args: Any) -> Any:
+        return self.compiled(*args)
+
+    def __reduce__(self) -> str:
+        return self._function.__qualname__
+
+
+def kernel(**options: Any) -> Callable[[Callable[..., Any]], Kernel]:
+    """Compile a function on first use and keep the result on disk, if it did not come compiled."""
+    return lambda function: Kernel(function, options)
 
 
 def _plain(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    import numba
+
     compiled = numba.njit(**FOR_ALL, **options)(function)
     with suppress(RuntimeError, AttributeError):  # no folder that numba may write to, or it is off
         compiled.enable_caching()
@@ -51,6 +69,10 @@ def _tuned(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     What other kernels call is compiled without an entry from Python: numba would write and optimize
     one for each of them, a fifth of all its work.
     """
+    import numba
+
+    from smdeclust.prebuilt import Kept
+
     compiler: Any = numba.njit  # (its type leaves out some of these options)
     less: dict[str, Any] = {**FOR_ALL, "no_cfunc_wrapper": True, **options}
     outer = compiler(**less)(function)
@@ -113,7 +135,7 @@ def called_pipeline() -> Any:
             try:
                 return self._lower(state)
             except Exception as error:  # another numba: as it does it by itself
-                logger.debug("numba %s is not as expected: %s", numba.__version__, error)
+                logger.debug("numba is not as expected: %s", error)
                 state.library, state.flags.no_compile = None, False
                 return bool(super().run_pass(state))
 
