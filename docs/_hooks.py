@@ -63,7 +63,8 @@ def notebook_page(name: str, notebook: dict[str, Any]) -> str:
             text = "".join(output.get("text", data.get("text/plain", "")))
             if "image/png" in data:
                 picture = "".join(data["image/png"].split())
-                parts.append(f'<img alt="picture" src="data:image/png;base64,{picture}">')
+                alt = "The plot that the code above draws"
+                parts.append(f'<img alt="{alt}" src="data:image/png;base64,{picture}">')
             elif output.get("name") != "stderr":
                 parts.append(f"```text\n{text.rstrip()}\n```")
     return "\n\n".join([*parts, f"[Download this page as a notebook]({name}){{ download }}"])

@@ -63,6 +63,15 @@ def test_terms_of_the_glossary_are_followed_by_their_definition() -> None:
         assert lines[n + 1].startswith(":   "), lines[n]
 
 
+@pytest.mark.parametrize(
+    "word", ["excel", "deduplicate", "balanced", "embedding", "photos", "fair", "speaker", "teams"]
+)
+def test_search_finds_the_words_of_readers(word: str) -> None:
+    """Some page for users has a word that begins with this one: the search compares no stems."""
+    begins = re.compile(rf"\b{word}", re.IGNORECASE)
+    assert any(begins.search(page.read_text(encoding="utf-8")) for page in USERS)
+
+
 def test_newest_changes_avoid_them_too() -> None:
     """The newest section of the changelog has none of these words."""
     newest = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## ")[1]

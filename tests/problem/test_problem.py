@@ -290,7 +290,7 @@ def test_weightless_points():
     assert build(sample_weight=weight).weights.sum() == 7
     with pytest.raises(InvalidInputError, match="row 0 has a cannot-link but no weight"):
         build(sample_weight=weight, cannot_link=[(0, 1)])
-    with pytest.raises(InfeasibleConstraintsError, match="with positive weight"):
+    with pytest.raises(InfeasibleConstraintsError, match="have a positive weight"):
         build(n=3, k=3, sample_weight=[0, 1, 1])
 
 

@@ -76,7 +76,7 @@ def test_errors_are_true():
                 assert can_hold([p for p in named if p != one], blamed, size)
                 n_pairs += 1
             would = error.details["would_do"]
-            alone = "ogether these would work" not in str(error)
+            alone = "Together, these would work" not in str(error)
             for name, value, side, bound in would if alone else []:
                 other = [
                     replace(q, **{side: bound}) if (q.name, q.value) == (name, value) else q
@@ -100,7 +100,7 @@ def test_errors_are_true():
     [
         (
             Constraints([(0, 2), (4, 6)], n_points=N).quota([True, False] * 4, 1, name="senior"),
-            "No clustering respects the quota on senior together with the pairs. Quota on senior: "
+            "No clustering satisfies the quota on senior together with the pairs. Quota on senior: "
             "there are 4 of True; 3 clusters with at least 1 need 3. These pairs prevent it: "
             "must-link 0 - 2; must-link 4 - 6. This would work: low=0 for True of senior.",
         ),
@@ -111,7 +111,7 @@ def test_errors_are_true():
         (
             Constraints(n_points=N).quota([3.0, 0.0] * 4, 3.5, 4.6, name="hours"),
             "Quota on hours: there are 12 units in the sum of hours; 3 clusters with at least 3.5 "
-            "need 10.5; 3 clusters with at most 4.6 have room for 13.8. Together these would ",
+            "need 10.5; 3 clusters with at most 4.6 have room for 13.8. Together, these would ",
         ),
         (
             Constraints(n_points=N).quota(list("ffffmmmm"), {"f": [3, 2, None]}, name="gender"),
@@ -122,7 +122,7 @@ def test_errors_are_true():
             Constraints(n_points=N)
             .quota([3.0, 0.0] * 4, 3.5, name="hours")
             .quota([0.0, 5.0] * 4, 5.5, name="pay"),
-            "Together these would work: low=2.994 for the sum of hours; low=4.705 for the sum of",
+            "Together, these would work: low=2.994 for the sum of hours; low=4.705 for the sum of",
         ),
     ],
 )

@@ -49,7 +49,7 @@ def compare(
 
     Options:
       --runs N: Runs of each method, with different seeds.
-      --out -o DIR: Folder for comparison.csv, comparison.png, comparison.json.
+      --out -o DIR: Folder for comparison.csv, comparison.png and comparison.json.
     """
     names = _names(chosen)
     output.check_folder(out, [TABLE, PICTURE, RESULT], force=force)
@@ -112,7 +112,7 @@ def _names(chosen: str | None) -> list[str]:
         return list(methods.COMPARED)
     names = [methods.check_method(name) for name in chosen.split(",") if name.strip()]
     if not names:
-        raise CommandError("--methods names none. Name some, separated by commas.")
+        raise CommandError("--methods names no methods. Name some, separated by commas.")
     return list(dict.fromkeys(names))
 
 

@@ -108,7 +108,7 @@ ConstraintFiles = Annotated[
 
 Seed = Annotated[int, option("N", "Random seed.", min=0, max=2**31 - 1)]
 MaxTime = Annotated[
-    float | None, option("SECONDS", "Time limit; you get the best result found so far.", min=0)
+    float | None, option("SECONDS", "Time limit; you get the best result found by then.", min=0)
 ]
 Quotas = Annotated[
     list[str] | None,
@@ -193,7 +193,7 @@ class Reading:
             return None
         names = [name.strip() for name in self.features.split(",") if name.strip()]
         if not names:
-            raise CommandError("--features names no column. Name some, separated by commas.")
+            raise CommandError("--features names no columns. Name some, separated by commas.")
         return names
 
     def pair_options(self) -> dict[str, Any]:

@@ -78,8 +78,8 @@ def _check_categories(values: list[str], n_present: int, where: str) -> None:
         wrong = f"{len(values)} different values in {n_present} rows. Bound single ones (a mapping)"
     if wrong:
         raise InvalidInputError(
-            f"{where}: the column holds {wrong}; if each different value is to be counted, say so "
-            "(of='count'; on the command line, COLUMN:count=...)."
+            f"{where}: the column contains {wrong}. To count each of these values, pass "
+            "of='count' (on the command line, COLUMN:count=...)."
         )
 
 

@@ -92,7 +92,7 @@ def make_constraints(
             f"{n_all} pairs."
         )
     if n_constraints > _MAX_PAIRS:
-        raise InvalidInputError(f"n_constraints is {n_constraints}, at most {_MAX_PAIRS} are made.")
+        raise InvalidInputError(f"n_constraints is {n_constraints}, more than {_MAX_PAIRS}.")
     legacy = random_state
     if not isinstance(legacy, np.random.RandomState):
         check_number("random_state", legacy, low=0, high=2**32 - 1, whole=True)

@@ -114,7 +114,7 @@ def load_constraints(dataset: str | catalog.Dataset, configuration: str | int) -
     try:
         found = read_constraints(fetch(remote), format=format, n_points=info.n_points)
         if catalog.digest_pairs(found) != catalog.known_digests()[key]:
-            raise InvalidInputError(f"{remote.url} does not hold the published pairs.")
+            raise InvalidInputError(f"{remote.url} does not contain the published pairs.")
         return found
     except (DataNotFoundError, InvalidInputError) as error:
         if isinstance(error, InvalidInputError):

@@ -63,6 +63,6 @@ def resolve(path: str) -> Any:
         return getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidInputError(
-            f"{path!r} names nothing that can be imported ({error}). Write 'module:function', with "
+            f"{path!r} cannot be imported ({error}). Write 'module:function', with "
             "the module on the path of Python."
         ) from error

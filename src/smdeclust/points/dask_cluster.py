@@ -56,8 +56,8 @@ class Cluster:
             results = self.client.gather(futures)
         except KilledWorker as error:
             raise WorkersLostError(
-                f"A task killed its workers one after another, most likely for memory: {error}. "
-                f"Use smaller chunks or larger workers and fit again."
+                f"A task killed one worker after another, probably for lack of memory: {error}. "
+                f"Use smaller chunks or larger workers, and fit again."
             ) from error
         self.n_bytes += _size(results)
         return list(results)

@@ -75,8 +75,8 @@ class TorchPoints(ArrayPoints):
             size = self.n_points * self.n_features * 4 / 2**30
             raise DeviceMemoryError(
                 f"The points take {size:.2f} GiB in single precision and do not fit on "
-                f"{self.device} beside what is already there ({error}). Use a larger device, or "
-                f"device=None."
+                f"{self.device} along with what is already there ({error}). Use a larger device, "
+                f"or device=None."
             ) from None
 
     def _upload(self) -> None:

@@ -77,8 +77,8 @@ class ActiveClustering:
     error_rate
         The share of wrong answers, if the oracle gives no confidence: 0, a number below 0.5, or
         ``"auto"``, which estimates it. For the estimate, every tenth question is about a pair whose
-        answer is already known. If the rate is above 0, answers are soft pairs. ``"auto"`` requires
-        ``ask="pairs"``.
+        answer follows from earlier ones. If the rate is above 0, answers are soft pairs.
+        ``"auto"`` requires ``ask="pairs"``.
     grow
         Whether to add clusters if the answers require more than `n_clusters`. Otherwise, such an
         answer is a conflict.

@@ -205,8 +205,8 @@ class AnswerFile:
         before, after = self._sizes[-1]
         if self.path.stat().st_size != after:
             raise InvalidInputError(
-                f"{self.path}: the file was changed meanwhile, so the last answer cannot be taken "
-                f"back. Remove its line by hand."
+                f"{self.path}: the file has changed since the last answer, so the answer cannot be "
+                f"undone. Remove its line by hand."
             )
         os.truncate(self.path, before)
         self._sizes.pop()

@@ -62,11 +62,12 @@ def reject_too_few_groups(
     n_filling: int, n_groups: int, n_points: int, n_clusters: int
 ) -> NoReturn:
     """Say that `n_filling` groups cannot fill K clusters."""
-    why = "" if n_filling == n_groups else " with positive weight"
+    why = f"the must-links join the {n_points} points into {n_groups} group{'s' * (n_groups > 1)}"
+    if n_filling < n_groups:
+        why = f"only {n_filling} of the {n_groups} groups of points have a positive weight"
     _reject(
-        f"n_clusters={n_clusters}, but the must-links leave fewer groups{why} of the "
-        f"{n_points} points ({n_filling}), and every cluster needs one. Use n_clusters={n_filling} "
-        "or fewer.",
+        f"n_clusters={n_clusters}, but {why}, and every cluster needs at least one. Use "
+        f"n_clusters={n_filling} or fewer.",
         "too_few_groups", n_groups=n_filling, n_clusters=n_clusters,
     )  # fmt: skip
 

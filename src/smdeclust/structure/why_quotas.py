@@ -46,7 +46,7 @@ def reject_quotas_together(known: Any, deadline: float = np.inf) -> None:
     names = " and ".join(dict.fromkeys(quota.name for quota in quotas))
     beside = " together with the sizes" if known.has_sizes else ""
     and_pairs = "" if not pairs else " and the pairs" if beside else " together with the pairs"
-    words = [f"No clustering respects the quota on {names}{beside}{and_pairs}."]
+    words = [f"No clustering satisfies the quota on {names}{beside}{and_pairs}."]
     words += [f"{_need(quota, known.n_clusters)}." for quota in quotas]
     named, advice = [case.named(position) for position in pairs], ""
 
@@ -61,7 +61,7 @@ def reject_quotas_together(known: Any, deadline: float = np.inf) -> None:
             + (f" of {quota.name}" if quota.value is not None else "")
             for quota, side, bound in would
         )
-        which = "This" if len(would) == 1 else "Each of these" if alone else "Together these"
+        which = "This" if len(would) == 1 else "Each of these" if alone else "Together, these"
         advice = f" {which} would work: {each}."
     raise InfeasibleConstraintsError(
         lambda name: f"{' '.join(words)}{in_the_way(name)}{advice}",

@@ -237,7 +237,7 @@ class Desk:
             except InvalidInputError as error:
                 raise InvalidInputError(str(error).replace(str(path), "The pairs")) from None
         if table is not self.table:
-            raise InvalidInputError("Another table was opened meanwhile: send the pairs again.")
+            raise InvalidInputError("Another table has been opened since. Send the pairs again.")
         pairs = pairs_of(found)
         return self._change(lambda history: history.then(add_pairs(history.now, pairs)))
 
@@ -332,7 +332,9 @@ class Desk:
         try:
             return await future
         except asyncio.CancelledError:
-            raise InvalidInputError("Something changed meanwhile: ask again.") from None
+            raise InvalidInputError(
+                "Something changed before the answer was ready. Ask again."
+            ) from None
 
     def _take_solution(self, found: dict[str, Any]) -> None:
         assert self._folder is not None
