@@ -121,7 +121,7 @@ def write_table(rows: list[dict[str, str]], path: Path) -> None:
         "",
         "The columns of the tables have these meanings:",
         "",
-        "- *Nodes: most* is the largest number of nodes in a branch-and-bound tree.",
+        "- *Nodes: most* is the largest number of nodes in a branch-and-cut tree.",
         "- *Root gap* is the relative gap at the first node.",
         "- *Better* counts the proofs that found a better clustering than the best known one.",
         "",

@@ -230,7 +230,7 @@ class App {
     if (solution.clusters) {
       if (solution.n_moved !== null && solution.n_moved !== undefined) {
         const change = solution.change_of_cost;
-        parts.push(`${solution.n_moved} ${solution.n_moved === 1 ? "point" : "points"} moved` + (change === null ? "" : `, cost ${Math.abs(change) < 5e-7 ? "unchanged" : percent(change)}`));
+        parts.push(`${solution.n_moved} ${solution.n_moved === 1 ? "point" : "points"} moved` + (change === null ? "" : `, objective ${Math.abs(change) < 5e-7 ? "unchanged" : percent(change)}`));
       } else parts.push(`${solution.clusters.length} clusters`);
       if (solution.broken?.length) parts.push(`${solution.broken.length} broken soft ${solution.broken.length === 1 ? "pair" : "pairs"}`);
       if (solution.gap !== undefined) parts.push(solution.gap <= 1e-4 ? "proven: no clustering is better" : `within ${(100 * solution.gap).toFixed(2)}% of the best possible`);
