@@ -87,6 +87,8 @@ def _tuned(function: Callable[..., Any], options: dict[str, Any]) -> Any:
         plain = {name: numba.types.unliteral(kind) for name, kind in keywords.items()}
         return inner.get_call_template(tuple(map(numba.types.unliteral, args)), plain)
 
+    for made in (outer, inner):
+        made._compiler._customize_flags = quick_flags()
     outer.get_call_template, outer.get_overload = call_template, inner.get_overload
     outer._cache, outer.compile = Kept(function, outer._cache), _undisturbed(outer.compile)
     return outer
@@ -105,6 +107,29 @@ def _undisturbed(work: Callable[..., Any]) -> Callable[..., Any]:
                 gc.enable()
 
     return undisturbed
+
+
+@cache
+def quick_flags() -> Any:
+    """The options of a kernel, as numba looks them up to see what it has compiled for another one.
+
+    It does so for every operation, and compares all options by name: a sixth of its work. Only
+    these four count for what it compiles for us, so that kernels share it.
+    """
+    from numba.core.compiler import Flags
+
+    class Quick(Flags):  # type: ignore[misc]
+        def __init__(self, flags: Any) -> None:
+            super().__init__(flags)
+            self.key = str((self.nrt, self.fastmath, self.error_model, self.forceinline))
+
+        def __hash__(self) -> int:
+            return hash(self.key)
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Quick) and self.key == other.key
+
+    return Quick
 
 
 @cache

@@ -14,6 +14,8 @@ from smdeclust.kernels import kernel
 
 # Links of a heap's node: first child, next sibling, the sibling before or the parent, its point.
 CHILD, AFTER, AHEAD, POINT = 0, 1, 2, 3
+# No node, of the type of links: with one type, what joins heaps is compiled only once.
+NONE = np.int32(-1)
 
 
 def transport(
@@ -283,7 +285,7 @@ def _enter(heaps, g, k):
         if j != k:
             key[node] = cost[node] - here
             links[node, CHILD] = links[node, AFTER] = links[node, AHEAD] = -1
-            root[k, j] = node if root[k, j] < 0 else _meld(heaps, root[k, j], node)
+            root[k, j] = node if root[k, j] < 0 else _meld(heaps, root[k, j], np.int32(node))
 
 
 @kernel()
@@ -314,10 +316,10 @@ def _without(heaps, root, node):
         if right >= 0:
             links[right, AHEAD] = left
     # The children in pairs from left to right, then all of these from right to left.
-    pairs, first = -1, links[node, CHILD]
+    pairs, first = NONE, links[node, CHILD]
     while first >= 0:
         second = links[first, AFTER]
-        following = links[second, AFTER] if second >= 0 else -1
+        following = links[second, AFTER] if second >= 0 else NONE
         links[first, AHEAD] = links[first, AFTER] = -1
         joined = first
         if second >= 0:
@@ -326,7 +328,7 @@ def _without(heaps, root, node):
         links[joined, AFTER] = pairs
         pairs = joined
         first = following
-    rest = -1
+    rest = NONE
     while pairs >= 0:
         following = links[pairs, AFTER]
         links[pairs, AFTER] = links[pairs, AHEAD] = -1

@@ -10,6 +10,7 @@ import numpy as np
 from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED
 from smdeclust.assignment.transport import drop_idle_prices, set_places, spread, transport_among
 from smdeclust.kernels import kernel
+from smdeclust.local_search.jumps import sort_places
 from smdeclust.local_search.lloyd import accept, conclude, new_tally, settle
 from smdeclust.points.lanes import LANES, find_priced, near_labels
 
@@ -112,9 +113,11 @@ def settle_units(points, weights, centers, low, high, prices, labels, margins, a
     if attempt < MOST_ATTEMPTS:
         n_wanted = min(n_wanted, n_points // 2)
         step = max(1, n_points // LOOKED_AT)
-        some = np.sort(margins[:n_points:step])
-        limit = some[min(len(some) - 1, n_wanted * len(some) // n_points)]
-        limit = max(limit, min(MORE * reach, some[len(some) // 2]))
+        some = margins[:n_points:step]
+        order = np.empty(len(some), np.int64)
+        sort_places(some, 1.0, order)
+        limit = some[order[min(len(some) - 1, n_wanted * len(some) // n_points)]]
+        limit = max(limit, min(MORE * reach, some[order[len(some) // 2]]))
     n_chosen = 0
     found = np.empty(n_points, np.int64)
     for g in range(n_points):
