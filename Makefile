@@ -25,10 +25,10 @@ $(TORCH_READY): $(READY)
 	$(BIN)/python -m pip install --quiet $(TORCH)
 	$(BIN)/python -c "open('$(TORCH_READY)', 'w')"
 
-# The demo needs less: no Dask, no browser.
+# The demo needs less: no Dask, no browser. pip says what it does: it may take a minute.
 $(DEMO_READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable ".[cli,report]"
+	$(BIN)/python -m pip install --editable ".[cli,report]"
 	$(BIN)/python -c "open('$(DEMO_READY)', 'w')"
 
 demo: $(DEMO_READY)

@@ -64,12 +64,29 @@ def test_other_machines_compile_themselves(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delenv("NUMBA_CPU_NAME", raising=False)
     needed: set[str] = set()
     monkeypatch.setattr(prebuilt, "_processor", lambda: ("some", needed))
-    prebuilt._folder.cache_clear()
-    assert prebuilt._folder() == tmp_path / prebuilt.tag()
+    prebuilt.ready_folder.cache_clear()
+    assert prebuilt.ready_folder() == tmp_path / prebuilt.tag()
     needed.add("no machine has this")
-    prebuilt._folder.cache_clear()
-    assert prebuilt._folder() is None
-    prebuilt._folder.cache_clear()
+    prebuilt.ready_folder.cache_clear()
+    assert prebuilt.ready_folder() is None
+    prebuilt.ready_folder.cache_clear()
+
+
+def test_the_command_line_says_whether_it_compiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With nothing kept, it compiles, unless compiled kernels came with the package."""
+    from smdeclust.cli.output import starting
+
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("NUMBA_CPU_NAME", raising=False)
+    monkeypatch.setattr(prebuilt, "_processor", lambda: ("some", set()))
+    (tmp_path / "came" / prebuilt.tag()).mkdir(parents=True)
+    for folder, said in (("", "compiling"), (str(tmp_path / "came"), "starting")):
+        monkeypatch.setenv("SMDECLUST_PREBUILT", folder)
+        prebuilt.ready_folder.cache_clear()
+        assert starting().startswith(said)
+    prebuilt.ready_folder.cache_clear()
 
 
 def test_no_folder_to_write_to(tmp_path: Path) -> None:

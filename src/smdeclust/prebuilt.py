@@ -89,7 +89,7 @@ def _processor() -> tuple[str, set[str]] | None:
 
 
 @cache
-def _folder() -> Path | None:
+def ready_folder() -> Path | None:
     """Where the kernels for this machine are, if there are any."""
     home = os.environ.get("SMDECLUST_PREBUILT", str(Path(__file__).parent / "_compiled"))
     processor = _processor()
@@ -126,7 +126,7 @@ class Kept:
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """A compiled kernel, or None."""
-        folder = _folder()
+        folder = ready_folder()
         if folder:
             try:
                 from numba.core.compiler import CompileResult

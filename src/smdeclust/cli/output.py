@@ -170,14 +170,17 @@ def solver_progress(update: Callable[..., None], stop: Callable[[], bool]) -> Ca
 
 
 def starting() -> str:
-    """What to say before the first run: it compiles, unless an earlier one has."""
+    """What to say before the first run: it compiles, unless kernels came with us or are kept."""
     from numba.misc.appdirs import AppDirs
+
+    from smdeclust.prebuilt import ready_folder
 
     # Where numba keeps what it has compiled: as asked, beside the sources, or for this user.
     given = os.environ.get("NUMBA_CACHE_DIR")
     own = AppDirs(appname="numba", appauthor=False).user_cache_dir
     folders = [given] if given else [Path(__file__).parents[1], own]
-    compiled = any(True for folder in folders for _ in Path(folder).rglob("*.nbi"))
+    kept = (file for folder in folders for file in Path(folder).rglob("*.nbi"))
+    compiled = ready_folder() or any(kept)
     return "starting" if compiled else "compiling, once (about ten seconds)"
 
 
