@@ -24,9 +24,9 @@ def test_an_error_with_ids():
     with pytest.raises(InfeasibleConstraintsError) as caught:
         Structure.build(13, 3, cannot_link=[(4, 5), (3, 3)])
     error = caught.value
-    assert str(error) == "cannot_link: pair 1 says that row 3 must be apart from itself."
+    assert str(error) == "cannot_link: pair 1 separates row 3 from itself. Remove that pair."
     named = error.by_id(IDS)
-    assert str(named) == "cannot_link: pair 1 says that 'p3' must be apart from itself."
+    assert str(named) == "cannot_link: pair 1 separates 'p3' from itself. Remove that pair."
     assert named.details == {**error.details, "ids": ["p3", "p3"]}
     again = pickle.loads(pickle.dumps(error))
     assert str(again.by_id(IDS)) == str(error)

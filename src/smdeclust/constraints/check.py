@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 # Why pairs contradict each other.
 REASONS = {
-    "self_cannot_link": "a point must be apart from itself",
+    "self_cannot_link": "a point has a cannot-link to itself",
     "must_link_path": "must-links join two points that a cannot-link separates",
     "too_few_groups": "the must-links leave fewer groups than clusters",
-    "clique": "more groups than clusters must all be apart from each other",
+    "clique": "more groups than clusters all have cannot-links to each other",
     "no_coloring": "the cannot-links need more clusters (every way to place the points was tried)",
 }
 _SHOWN = 12

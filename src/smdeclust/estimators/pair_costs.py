@@ -112,7 +112,7 @@ class PairCostTable(Sequence[PairCost]):
         if len(self.rows) > 20:
             lines.append(f"... and {len(self.rows) - 20} more")
         if not self.complete:
-            lines.append("(time ran out before all pairs were priced)")
+            lines.append("(time ran out before the costs of all pairs were computed)")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -31,8 +31,8 @@ def reject_self_cannot_links(apart: np.ndarray) -> None:
         where, row = int(loops[0]), int(apart[loops[0], 0])
         _reject(
             lambda name: (
-                f"cannot_link: pair {where} says that {name(row, noun='row')} must be apart from "
-                "itself."
+                f"cannot_link: pair {where} separates {name(row, noun='row')} from itself. Remove "
+                "that pair."
             ),
             "self_cannot_link", pair=(row, row), position=where,
         )  # fmt: skip
