@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -66,6 +67,13 @@ def test_entries_have_docstrings() -> None:
     """What the reference shows says what it is."""
     for path in ENTRIES:
         assert (find(path).__doc__ or "").strip(), path
+
+
+@pytest.mark.parametrize("path", ENTRIES)
+def test_descriptions_are_paragraphs(path: str) -> None:
+    """No paragraph before the sections is indented: Markdown would show it as code."""
+    description = (inspect.getdoc(find(path)) or "").split("\n\nParameters\n")[0]
+    assert "\n\n    " not in description.split("\n\nAttributes\n")[0]
 
 
 SHOWN = [path for path in ENTRIES if ">>>" in (find(path).__doc__ or "")]

@@ -9,6 +9,7 @@ Parameters without such a text are documented in the docstring of the class.
 """
 
 import dataclasses
+import inspect
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable
@@ -79,7 +80,7 @@ def documented(of: Any = None, *, frozen: bool = False, former: Iterable[str] = 
     parameters = {
         f.name: f.metadata["doc"] for f in dataclasses.fields(made) if f.metadata.get("doc")
     }
-    text = textwrap.dedent(made.__doc__ or "").strip()
+    text = inspect.cleandoc(made.__doc__ or "")
     for title, entries in (("Parameters", parameters), ("Attributes", attributes)):
         lines = [f"{name}\n{textwrap.indent(doc, '    ')}" for name, doc in entries.items()]
         if lines:
