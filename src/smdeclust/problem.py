@@ -8,7 +8,7 @@ import numpy as np
 
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.choose import Storage, store
-from smdeclust.points.lanes import filled_up, side_by_side
+from smdeclust.points.lanes import laid_out
 from smdeclust.points.stored import Points
 from smdeclust.points.validation import admit, as_weights
 from smdeclust.structure.coloring import Coloring, Verdict, find_coloring
@@ -35,14 +35,9 @@ class Contracted:
     storage: Points  # where the points come from; it translates centers
 
     @cached_property
-    def lanes(self) -> np.ndarray:
-        """The points laid out for vector code (a copy: not for large data)."""
-        return side_by_side(self.points)
-
-    @cached_property
-    def lane_weights(self) -> np.ndarray:
-        """The weights, filled up with zeros to whole blocks of lanes."""
-        return filled_up(self.weights)
+    def lanes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Points and weights laid out for vector code (a copy: not for large data)."""
+        return laid_out(self.points, self.weights)
 
     @cached_property
     def n_linked(self) -> int:

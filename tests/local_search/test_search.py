@@ -108,8 +108,7 @@ def test_threads_change_nothing(n_threads):
             else:
                 status, f, n_done = lloyd(
                     contracted.points,
-                    contracted.lanes,
-                    contracted.lane_weights,
+                    *contracted.lanes,
                     *contracted.graph.arrays,
                     False,
                     centers,

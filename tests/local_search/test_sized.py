@@ -72,8 +72,7 @@ def test_one_iteration_is_exact_from_any_prices():
         if trial % 2:
             sized_lloyd(
                 contracted.points,
-                contracted.lanes,
-                contracted.lane_weights,
+                *contracted.lanes,
                 low,
                 high,
                 centers.copy(),
@@ -84,8 +83,7 @@ def test_one_iteration_is_exact_from_any_prices():
             )
         sized_lloyd(
             contracted.points,
-            contracted.lanes,
-            contracted.lane_weights,
+            *contracted.lanes,
             low,
             high,
             centers.copy(),

@@ -137,10 +137,10 @@ def assign_compiled(
     Returns the status, (G,) labels and their cost; where it is HARD, also what has `begun`: the
     labels and flags of the linked groups, of which those that are still fresh mean nothing yet.
     """
-    labels = np.empty(len(contracted.lane_weights), dtype=np.int64)
-    work = work_space(contracted.lanes, contracted.n_linked, len(centers), 1)
-    find_nearest(contracted.lanes, 0, 1, centers, work, labels)
-    weights, graph = contracted.lane_weights, contracted.graph.arrays
+    (lanes, weights), graph = contracted.lanes, contracted.graph.arrays
+    labels = np.empty(len(weights), dtype=np.int64)
+    work = work_space(lanes, contracted.n_linked, len(centers), 1)
+    find_nearest(lanes, 0, 1, centers, work, labels)
     status, cost = separate_linked(weights, graph, work, labels)
     _, table, _, costs, folded, flags, numbers = work
     while status == HARD:

@@ -77,11 +77,8 @@ class SoftHGMeans(UnweightedBaseline):
         problem, deadline, together, apart = task
         confidence = current(self, "confidence")
         model = Model.build(problem, together, apart, confidence, self.variance_floor)
-        patience = self.max_no_improvement
-        stop = rules.any_of(
-            rules.past(deadline),
-            rules.no_improvement(patience) if patience is not None else None,
-            rules.max_generations(self.max_generations),
+        stop = rules.stopping(
+            deadline=deadline, patience=self.max_no_improvement, generations=self.max_generations
         )
         state = self._evolve(problem, model, stop, self._generator())
         assert state.best is not None

@@ -24,7 +24,7 @@ KEY_OF = {"same": "y", "different": "n", "unknown": "?", "undo": "u", "quit": "q
 
 def ask(
     data: options.DataFile,
-    reading: options.Reading,
+    reading: opening.Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
     answers: Path | None = None,

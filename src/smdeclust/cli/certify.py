@@ -37,7 +37,7 @@ _STATUS = {
 
 def certify(
     data: options.DataFile,
-    reading: options.Reading,
+    reading: opening.Reading,
     labels: Path | None = None,
     constraints: options.ConstraintFiles = None,
     out: Path | None = None,
@@ -143,7 +143,7 @@ def verify(
     certificate: Annotated[
         Path, typer.Argument(metavar="CERTIFICATE", help="What 'certify --out' wrote.")
     ],
-    reading: options.Reading,
+    reading: opening.Reading,
     clusters: Annotated[int | None, {"min": 1}] = None,
     constraints: options.ConstraintFiles = None,
     labels: Path | None = None,

@@ -29,7 +29,7 @@ _ENDINGS = (".csv", ".json", ".txt", ".links")
 def check(
     data: options.DataFile,
     settings: Annotated[methods.Settings, "size_min size_max"],
-    reading: options.Reading,
+    reading: opening.Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
     repair: Path | None = None,

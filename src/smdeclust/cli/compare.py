@@ -31,7 +31,7 @@ Chosen = Annotated[
 def compare(
     data: options.DataFile,
     settings: Annotated[methods.Settings, "size_min size_max"],
-    reading: options.Reading,
+    reading: opening.Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
     chosen: Chosen = None,

@@ -21,7 +21,7 @@ def convert(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Files of pairs; several are joined.")
     ],
-    reading: Annotated[options.Reading, f"id_column data_format no_header {options.PAIRS}"],
+    reading: Annotated[opening.Reading, f"id_column data_format no_header {opening.PAIRS}"],
     out: Path | None = None,
     to: str | None = None,
     data: Path | None = None,
@@ -87,7 +87,7 @@ DATA, PAIRS = "data.csv", "constraints.json"
 
 def generate(
     out: Path,
-    reading: Annotated[options.Reading, "label data_format no_header encoding"],
+    reading: Annotated[opening.Reading, "label data_format no_header encoding"],
     points: options.Count = 1000,
     clusters: options.Count = 5,
     n_features: options.Count = 2,

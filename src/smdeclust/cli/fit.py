@@ -38,7 +38,7 @@ def fit(
     context: typer.Context,
     data: options.DataFile,
     settings: methods.Settings,
-    reading: options.Reading,
+    reading: opening.Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
     method: options.MethodName = methods.DEFAULT,

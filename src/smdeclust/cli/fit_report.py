@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from smdeclust.cli import methods, opening, output
-from smdeclust.cli.options import Reading
+from smdeclust.cli.opening import Reading
 from smdeclust.cli.result_lines import BOUNDS, bound_rows, facts, run_facts
 from smdeclust.io import Constraints
 

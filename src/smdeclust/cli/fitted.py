@@ -185,13 +185,13 @@ def _prices(document: dict[str, Any], model: dict[str, Any]) -> dict[str, Any]:
     return {"spread": float(document["objective"]) / max(n_numbers, 1)}
 
 
-_READ = f"id_column sheet points data_format no_header {options.PAIRS}"
+_READ = f"id_column sheet points data_format no_header {opening.PAIRS}"
 
 
 def predict(
     data: Annotated[Path, typer.Argument(metavar="NEW", help="New rows, with the same columns.")],
     result: Path,
-    reading: Annotated[options.Reading, _READ],
+    reading: Annotated[opening.Reading, _READ],
     constraints: options.ConstraintFiles = None,
     out: Path | None = None,
     as_json: options.AsJson = False,
@@ -230,7 +230,7 @@ def predict(
         output.print_result(content.decode() if out is None else str(out))
 
 
-def _read_new(path: Path, fitted: Fitted, result: Path, reading: options.Reading) -> Any:
+def _read_new(path: Path, fitted: Fitted, result: Path, reading: opening.Reading) -> Any:
     """New rows, their columns prepared as those of the fit were."""
     if in_folder(result, COLUMNS).exists():
         known = replace(reading, result=result, id_column=None)
@@ -249,7 +249,7 @@ def _read_new(path: Path, fitted: Fitted, result: Path, reading: options.Reading
 
 
 def _under_pairs(
-    fitted: Fitted, table: Any, squares: Any, constraints: list[Path], reading: options.Reading
+    fitted: Fitted, table: Any, squares: Any, constraints: list[Path], reading: opening.Reading
 ) -> Any:
     """Labels of the new rows that keep all pairs, with old rows and centers as they are."""
     from smdeclust.estimators.new_points import label_new

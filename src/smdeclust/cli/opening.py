@@ -5,13 +5,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from smdeclust.cli import output
 from smdeclust.cli.errors import CommandError
-from smdeclust.cli.options import Reading
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.constraints import format_of
 from smdeclust.datasets import standardize
@@ -22,6 +21,102 @@ from smdeclust.io.frames import ARRAY_FORMATS
 from smdeclust.io.table import find_column, numeric_table, table_of, texts_of
 from smdeclust.io.write import check_writable
 from smdeclust.tables.values import Columns, as_numbers, as_weights, values_of
+
+# Options of `Reading` for commands that read pairs but prepare no columns.
+PAIRS = "format kind index_base must_link_sign pairs_by_row encoding"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How data and pairs are to be read: one field per option.
+
+    Reading the data:
+      --role COLUMN=ROLE: What a column is: number, category, yes/no, date, text, id, class, weight
+        or 'left out' (default: guessed, and shown); repeat for more.
+      --id COLUMN (id_column): Column of ids; short for --role COLUMN=id.
+      --label COLUMN: Column of known classes, not used for clustering ('fit --class-column' uses
+        them); short for --role COLUMN=class.
+      --features A,B,...: The only columns to use (default: those with a suitable role).
+      --sheet NAME: Sheet of a spreadsheet (default: the first with more than one column).
+      --points FILE: Cluster these points (.npy, ...), one for each row of the table.
+      --data-format NAME: csv, excel, parquet, feather, jsonl, h5ad, npy, npz or text (default:
+        recognized from the content).
+      --no-header: The CSV has no header line.
+      --raw: Use only columns of numbers, without scaling.
+      --drop-gaps: Leave out rows with a missing value in a column that is used (default: a missing
+        value counts as average).
+      --standardize/--no-standardize: Use only columns of numbers, scaled to mean 0 and standard
+        deviation 1; --no-standardize is the same as --raw.
+      --result -r DIR: Folder written by 'fit --out': columns are prepared in the same way.
+      --encoding NAME: Encoding of text files, such as cp1252 (default: recognized).
+
+    Reading the pairs:
+      --format NAME: json, links, csv, signed, graphs, two-column, matrix, groups, labels or ids
+        (default: recognized from the content).
+      --kind ml|cl: Kind of the pairs, if the file does not say or for --group-column.
+      --index-base 0|1: Number of the first row in the pairs files (default: from the format).
+      --must-link-sign 1|-1: The sign that means must-link in a matrix.
+      --pairs-by-row/--pairs-by-id: Whether pairs files use row positions or ids (default: ids if
+        the data have them).
+      --group-column COLUMN: Rows with the same value in this column belong together (--kind ml) or
+        do not (--kind cl). The column is not used as a feature.
+      --class-column COLUMN: Rows of the same class in this column belong together, rows of
+        different classes do not, and an empty cell says nothing. The column is not a feature.
+    """
+
+    role: list[str] | None = None
+    id_column: str | None = None
+    label: str | None = None
+    features: str | None = None
+    sheet: str | None = None
+    points: Path | None = None
+    data_format: str | None = None
+    no_header: bool = False
+    raw: bool = False
+    drop_gaps: bool = False
+    standardize: Annotated[bool | None, {"show_default": False}] = None
+    result: Path | None = None
+    format: str | None = None
+    kind: str | None = None
+    index_base: Annotated[int | None, {"min": 0, "max": 1}] = None
+    must_link_sign: int = 1
+    pairs_by_row: Annotated[bool | None, {"show_default": False}] = None
+    encoding: str | None = None
+    group_column: str | None = None
+    class_column: str | None = None
+
+    def feature_names(self) -> list[str] | None:
+        """The columns of ``--features``."""
+        if self.features is None:
+            return None
+        names = [name.strip() for name in self.features.split(",") if name.strip()]
+        if not names:
+            raise CommandError("--features names no columns. Name some, separated by commas.")
+        return names
+
+    def pair_options(self) -> dict[str, Any]:
+        """How pairs files are read, for `read_constraints`."""
+        names = ("format", "kind", "index_base", "must_link_sign", "encoding")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def scaling(self) -> str:
+        """How numbers are scaled, as `TableFeatures` calls it."""
+        if self.standardize:
+            return "standard"
+        return "none" if self.raw or self.standardize is False else "robust"
+
+    def roles(self) -> dict[str, str]:
+        """The roles that were given, by column."""
+        found = {}
+        for written in self.role or ():
+            name, mark, role = written.rpartition("=")
+            if not mark:
+                raise CommandError(f"--role {written}: expected COLUMN=ROLE, as in city=category.")
+            found[name.strip()] = role.strip()
+        special = {self.group_column: "left out", self.class_column: "left out"}
+        special |= {self.id_column: "id", self.label: "class"}
+        return found | {name: role for name, role in special.items() if name}
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ KINDS = ("clusters", "margins", "graph", "convergence", "diversity")
 
 def choose_k(
     data: options.DataFile,
-    reading: options.Reading,
+    reading: opening.Reading,
     clusters: str = "2..10",
     constraints: options.ConstraintFiles = None,
     folds: Annotated[int, {"min": 2}] = 5,
@@ -107,7 +107,7 @@ def plot(
         Path, typer.Argument(metavar="DATA", help="Data file, or result.json to plot a run.")
     ],
     out: Path,
-    reading: options.Reading,
+    reading: opening.Reading,
     picture: str = "clusters",
     labels: Path | None = None,
     constraints: options.ConstraintFiles = None,
@@ -196,7 +196,7 @@ def _of_run(path: Path, picture: str) -> Callable[[], Any]:
 
 
 def studio(
-    reading: Annotated[options.Reading, "role id_column label sheet points"],
+    reading: Annotated[opening.Reading, "role id_column label sheet points"],
     data: Annotated[
         Path | None,
         typer.Argument(

@@ -20,7 +20,7 @@ _LISTED = 20
 def what_if(
     data: options.DataFile,
     settings: Annotated[methods.Settings, "metric size_min size_max penalty"],
-    reading: options.Reading,
+    reading: opening.Reading,
     clusters: options.NClusters = None,
     constraints: options.ConstraintFiles = None,
     drop: list[str] | None = None,

@@ -142,3 +142,22 @@ def check_flag(name: str, value: Any) -> None:
     """Raise an error that names the parameter unless `value` is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise InvalidInputError(f"{name} must be True or False, got {value!r}.")
+
+
+def check_metric(name: str, value: Any) -> None:
+    """Raise an error unless `value` is a metric; for "cosine", it says what to do."""
+    if value == "cosine":
+        raise InvalidInputError(
+            "There is no metric='cosine', because it is the Euclidean distance of rows of length "
+            "1. Scale the rows first: make_pipeline(sklearn.preprocessing.Normalizer(), model)."
+        )
+    check_choice(name, value, ("euclidean", "diagonal", "learned", "auto"))
+
+
+def check_penalty(name: str, value: Any) -> None:
+    """Raise an error unless `value` is a finite number from 0, or None."""
+    if value is not None and value == np.inf:
+        raise InvalidInputError(
+            "penalty must be finite. To make pairs hard, pass them as must_link= and cannot_link=."
+        )
+    check_number(name, value, low=0, optional=True)

@@ -17,7 +17,8 @@ from smdeclust.estimators.parameters import (
     anything,
     check_callable,
     check_choice,
-    check_number,
+    check_metric,
+    check_penalty,
     documented,
     flag,
     given_formerly,
@@ -31,13 +32,7 @@ from smdeclust.estimators.warm import CUT_OFF, Earlier, FittedOn, as_earlier
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import PROOF_PIVOTS, Limits, Searches, can_go_deep, last_proof
 from smdeclust.memetic import Islands, Operators, State, evolve_islands, rules
-from smdeclust.memetic.jumping import (
-    FEW_CLUSTERS,
-    VERY_MANY,
-    Jumps,
-    ground_to_jump_on,
-    jumping_kinds,
-)
+from smdeclust.memetic.jumping import VERY_MANY, kinds_that_jump
 from smdeclust.memetic.operators import (
     REASSIGN,
     DifferentialCrossover,
@@ -72,25 +67,6 @@ LEAST_SEARCHES = 100
 # From this many points x features x clusters on, APART populations that all end differently are
 # merged at once: ten took twice as long, for objectives from 0.09% lower to 0.04% higher.
 LARGE, APART = 10**6, 5
-
-
-def check_metric(name: str, value: Any) -> None:
-    """Raise an error unless `value` is a metric; for "cosine", it says what to do."""
-    if value == "cosine":
-        raise InvalidInputError(
-            "There is no metric='cosine', because it is the Euclidean distance of rows of length "
-            "1. Scale the rows first: make_pipeline(sklearn.preprocessing.Normalizer(), model)."
-        )
-    check_choice(name, value, ("euclidean", "diagonal", "learned", "auto"))
-
-
-def check_penalty(name: str, value: Any) -> None:
-    """Raise an error unless `value` is a finite number from 0, or None."""
-    if value is not None and value == np.inf:
-        raise InvalidInputError(
-            "penalty must be finite. To make pairs hard, pass them as must_link= and cannot_link=."
-        )
-    check_number(name, value, low=0, optional=True)
 
 
 @documented(former=SEARCH)
@@ -366,12 +342,8 @@ class SMDEClust(ConstrainedClusterer):
         """Run the method, keep its counters, and return the best solution."""
         search, n_agree = self._search, self._search.n_agree
         kinds, confirm = [operators], None
-        ground = ground_to_jump_on(problem) if search.local_search == "deep" else None
-        if ground is not None:
-            bounded, steps = problem.group_bounds is not None, operators.in_two_steps
-            jumps = Jumps(ground, operators.local_search, deadline, bounded, steps)
-            kinds = jumping_kinds(operators, jumps)
-            confirm = jumps.confirm if problem.n_clusters >= FEW_CLUSTERS else None
+        if search.local_search == "deep":
+            kinds, confirm = kinds_that_jump(problem, operators, deadline)
         near: Solution | None = None
         if earlier is not None:
             near = operators.local_search(problem.enter(earlier.centers))
@@ -380,9 +352,8 @@ class SMDEClust(ConstrainedClusterer):
             if earlier.settled:  # they begin where several have agreed, so two are enough
                 n_agree = min(n_agree, 2)
         max_apart = search.max_populations if problem.size < LARGE else APART
-        replacement = rules.Replacement()
-        if search.relative:
-            replacement = rules.Replacement(1e-10, relative=True, constant=problem.constant)
+        least, constant = (1e-10, problem.constant) if search.relative else (1e-6, 0.0)
+        replacement = rules.Replacement(least, search.relative, constant)
         state = evolve_islands(
             Islands(search.max_populations, n_agree, earlier is None, max_apart),
             kinds,
@@ -425,18 +396,19 @@ class SMDEClust(ConstrainedClusterer):
         )
 
     def _stopping_rule(self, problem: Problem, deadline: float | None) -> rules.StoppingRule:
-        given, searches = self._search, self._search.max_local_searches
-        limit = given.max_generations
-        idle = given.max_no_improvement / 10 if given.relative else math.inf
+        given = self._search
+        searches: Any = given.max_local_searches
         if searches == "auto":
             least = LEAST_SEARCHES * min(1.0, VERY_MANY / problem.n_clusters)
             searches = max(1, int(max(least, SEARCHES_TIMES_SIZE / problem.size)))
-        return rules.any_of(
-            rules.max_local_searches(int(searches)) if searches is not None else None,
-            rules.past(deadline),
-            rules.collapse(given.tol, given.relative),
-            rules.no_improvement(given.max_no_improvement, idle),
-            rules.max_generations(limit) if limit is not None else None,
+        return rules.stopping(
+            searches=searches,
+            deadline=deadline,
+            tol=given.tol,
+            relative=given.relative,
+            patience=given.max_no_improvement,
+            idle=given.max_no_improvement / 10 if given.relative else math.inf,
+            generations=given.max_generations,
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -116,9 +116,10 @@ def read_csv(content: bytes, path: Path, header: bool | None, encoding: str | No
     body = first[1:] if named else first
     if not body:
         raise files.bad_line(path, begins, "a header and no line below it", "one line per point")
-    cells = (cell for record in body for cell in record)
-    # Where commas separate, a quoted 1,5 would be the only one.
-    decimal = "." if separator == "," else decimal_mark(cells, "," if separator == ";" else ".")
+    decimal = "."
+    if separator != ",":  # (where commas separate, a quoted 1,5 would be the only one)
+        cells = (cell for record in body for cell in record)
+        decimal = decimal_mark(cells, "," if separator == ";" else ".")
     how = TableFile(path, None, "csv", None, None, encoding, separator, named, decimal, begins)
     with frugal():
         frame = _parse_csv(how, data, names, _text_columns(body, names, decimal), n_codes)

@@ -262,8 +262,8 @@ class Engine(ExitStack):
             low, high = bounds.units(float(unit[0, 0]), np.zeros(k))
             pause = min(limits.max_iter, n_before + max(1, STRIDE // (n * k * d)))
             status, objective, state.n_done = sized_lloyd(
-                contracted.points, contracted.lanes, contracted.lane_weights, low, high, centers,
-                prices[0], labels, n_before, pause,
+                contracted.points, *contracted.lanes, low, high, centers, prices[0], labels,
+                n_before, pause,
             )  # fmt: skip
             if status == INFEASIBLE:
                 raise NoFeasibleSolutionError(NOT_FOUND)
@@ -272,10 +272,9 @@ class Engine(ExitStack):
             return state.takes(labels, centers, objective + problem.constant)
         pause = min(most, n_before + max(1, STRIDE // (n * k * (d + 8 * len(unit)))))
         _, objective, state.n_done = bounded_lloyd(
-            contracted.points, contracted.lanes, contracted.lane_weights, *contracted.graph.arrays,
-            *self._counts, (bounds.low - bounds.slack / 2) / unit,
-            (bounds.high + bounds.slack / 2) / unit, bounds.least_prices, bounds.largest_prices,
-            centers, prices, labels, n_before, pause,
+            contracted.points, *contracted.lanes, *contracted.graph.arrays, *self._counts,
+            (bounds.low - bounds.slack / 2) / unit, (bounds.high + bounds.slack / 2) / unit,
+            bounds.least_prices, bounds.largest_prices, centers, prices, labels, n_before, pause,
         )  # fmt: skip
         state.prices, state.proven = bounds.admit(prices / unit), False
         state.settled = n_before < state.n_done < pause

@@ -41,18 +41,13 @@ class CompiledSearch:
         self.deep, self.limits = deep, limits
         self.n_groups, self.constant = problem.n_groups, problem.constant
         n_products = contracted.points.size * contracted.n_clusters
-        links = A_LINK * contracted.n_linked * contracted.n_clusters
+        links = A_LINK * problem.n_linked * contracted.n_clusters
         self.stride = max(1, STRIDE // (n_products + links))
         self.n_threads = 0
         if n_products >= LONG:
-            self.n_threads = min(available_threads(), len(contracted.lanes), 1 + n_products // LONG)
-        self.arrays = (
-            contracted.points,
-            contracted.lanes,
-            contracted.lane_weights,
-            *contracted.graph.arrays,
-            deep,
-        )
+            n_blocks = len(contracted.lanes[0])
+            self.n_threads = min(available_threads(), n_blocks, 1 + n_products // LONG)
+        self.arrays = contracted.points, *contracted.lanes, *contracted.graph.arrays, deep
         # Where searches have ended that needed optimal labels for some partition.
         self.ended: dict[bytes, State] = {}
 

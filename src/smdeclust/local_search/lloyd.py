@@ -187,7 +187,7 @@ def lloyd_on_threads(
     n_threads: int,
 ) -> tuple[int, float, int]:
     """The same, to the last bit, on several threads; pauses at the deadline, too."""
-    points, lanes, weights = contracted.points, contracted.lanes, contracted.lane_weights
+    points, (lanes, weights) = contracted.points, contracted.lanes
     graph, tally = contracted.graph.arrays, new_tally(centers)
     found = np.empty(len(weights), dtype=np.int64)
     work = work_space(lanes, contracted.n_linked, len(centers), n_threads)

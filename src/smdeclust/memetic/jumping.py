@@ -62,19 +62,26 @@ def ground_to_jump_on(problem: Problem) -> Contracted | None:
     return Contracted(points, weights, PairGraph.hard(*nothing), problem.n_clusters, problem.points)
 
 
-def jumping_kinds(operators: Operators, jumps: "Jumps") -> list[Operators]:
-    """Two kinds of populations that take turns.
+def kinds_that_jump(
+    problem: Problem, operators: Operators, deadline: float | None
+) -> tuple[list[Operators], Callable[[Solution], Solution] | None]:
+    """Kinds of populations that take turns, and the thorough look at what they agree on.
 
     They differ in their crossover: two kinds seldom end in the same trap. Both jump, but not with
     few clusters; there, under cannot-links or bounds, the first kind is the only one.
     """
-    first = operators
-    if jumps.ground.n_clusters >= FEW_CLUSTERS:
+    ground = ground_to_jump_on(problem)
+    if ground is None:
+        return [operators], None
+    bounded, steps = problem.group_bounds is not None, operators.in_two_steps
+    jumps = Jumps(ground, operators.local_search, deadline, bounded, steps)
+    first, confirm = operators, None
+    if problem.n_clusters >= FEW_CLUSTERS:
         together = None if operators.search_all is None else lambda starts: [*map(jumps, starts)]
-        first = replace(operators, local_search=jumps, search_all=together)
+        first, confirm = replace(operators, local_search=jumps, search_all=together), jumps.confirm
     elif jumps.one_by_one:
-        return [first]
-    return [first, replace(first, crossover=exchange)]
+        return [first], None
+    return [first, replace(first, crossover=exchange)], confirm
 
 
 @dataclass(frozen=True)

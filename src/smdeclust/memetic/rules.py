@@ -72,6 +72,26 @@ def any_of(*rules: StoppingRule | None) -> StoppingRule:
     return stop
 
 
+def stopping(
+    *,
+    searches: float | None = None,
+    deadline: float | None = None,
+    tol: float | None = None,
+    relative: bool = False,
+    patience: int | None = None,
+    idle: float = math.inf,
+    generations: int | None = None,
+) -> StoppingRule:
+    """All rules below for which there is a limit, as one."""
+    return any_of(
+        None if searches is None else max_local_searches(searches),
+        past(deadline),
+        None if tol is None else collapse(tol, relative),
+        None if patience is None else no_improvement(patience, idle),
+        None if generations is None else max_generations(generations),
+    )
+
+
 def _between_generations(reason: str, done: Callable[[State], bool]) -> StoppingRule:
     """Asked once the first population, and after it each generation, is complete."""
 

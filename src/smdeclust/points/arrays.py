@@ -138,8 +138,7 @@ class DensePoints(ArrayPoints):
     @cached_property
     def group_weights(self) -> np.ndarray:
         """(G,) weights of all groups."""
-        lone = np.broadcast_to(self.row_weights, self.n_points)[self.coupling.is_free()]
-        return read_only(np.concatenate([self.coupled.group_weights, lone]))
+        return read_only(self.coupling.all_weights(self.sample_weight))
 
     def _blocks(self) -> tuple[list[ArrayRows], list[int], np.ndarray, int]:
         n_linked = self.coupling.n_linked

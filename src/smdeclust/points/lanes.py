@@ -21,11 +21,12 @@ def side_by_side(points: np.ndarray) -> np.ndarray:
     return read_only(lanes.reshape(n_blocks, LANES, width).transpose(0, 2, 1))
 
 
-def filled_up(weights: np.ndarray) -> np.ndarray:
-    """Return the weights with zeros up to whole blocks of lanes; read-only."""
-    padded = np.zeros(-(-len(weights) // LANES) * LANES)
+def laid_out(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the points side by side, and their weights with zeros up to whole blocks of lanes."""
+    lanes = side_by_side(points)
+    padded = np.zeros(len(lanes) * LANES)
     padded[: len(weights)] = weights
-    return read_only(padded)
+    return lanes, read_only(padded)
 
 
 @kernel()

@@ -5,12 +5,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csc_array
 from scipy.spatial.distance import cdist
 
 from smdeclust.points.blocks import EVERY, add_to_clusters
 from smdeclust.points.protocol import Abilities, ClusterSums
 from smdeclust.points.threads import available_threads
-from smdeclust.points.validation import center_type, read_only
+from smdeclust.points.validation import read_only
 from smdeclust.structure.groups import Coupling
 
 # Where products leave distances a larger relative error than this they are taken directly.
@@ -34,7 +35,7 @@ class Points(ABC):
     def __init__(self, X: Any, coupling: Coupling, sample_weight: np.ndarray | None) -> None:
         self.X, self.coupling, self.sample_weight = X, coupling, sample_weight
         self.n_points, self.n_features = X.shape
-        self.dtype = center_type(X)
+        self.dtype = np.float32 if X.dtype == np.float32 else np.float64
         # Weights of the rows, or a single 1 that stands for all of them.
         self.row_weights = read_only(np.ones(1) if sample_weight is None else sample_weight)
         self.total_weight = float(self.n_points if sample_weight is None else sample_weight.sum())
@@ -153,13 +154,9 @@ class CoupledRows:
     @cached_property
     def means(self) -> Any:
         """(n_compound, d) means of the groups."""
-        n_features = self.points.shape[1]
-        points, shares, zero = map(read_only, (self.points, self.shares, np.zeros(n_features)))
-        held = ClusterSums.zeros(len(self.group_weights), n_features)
-        add_to_clusters(
-            points, shares, EVERY, zero, self.groups, held.sums, held.totals, held.counts
-        )
-        return read_only(held.sums)
+        m = len(self.groups)
+        share = self.shares, self.groups, np.arange(m + 1)  # a column for each row
+        return read_only(csc_array(share, shape=(len(self.group_weights), m)) @ self.points)
 
     @cached_property
     def scatter(self) -> float:

@@ -110,11 +110,6 @@ def reject_extreme(low: np.ndarray, high: np.ndarray) -> None:
         )
 
 
-def center_type(X: Any) -> type:
-    """The type of number that centers of these points are given in."""
-    return np.float32 if X.dtype == np.float32 else np.float64
-
-
 # ---- sparse matrices
 
 FINE, TWICE, OUTSIDE = 0, 1, 2

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -190,6 +191,11 @@ def read_only(array: np.ndarray) -> np.ndarray:
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
+
+
+def all_read_only(*arrays: np.ndarray | None) -> list[Any]:
+    """The same of several arrays, or of ``None``."""
+    return [None if array is None else read_only(array) for array in arrays]
 
 
 # What all soft pairs may cost together: sums with distances must neither overflow nor be infinite.

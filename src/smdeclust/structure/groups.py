@@ -165,6 +165,13 @@ class Coupling:
         share = None if of_rows is None else of_rows[self.rows]
         return np.bincount(self.groups, share, self.n_compound).astype(np.float64)
 
+    def all_weights(self, of_rows: np.ndarray | None) -> np.ndarray:
+        """(G,) weights of all groups."""
+        lone = np.ones(self.n_groups - self.n_compound)
+        if of_rows is not None:
+            lone = of_rows[self.is_free()]
+        return np.concatenate([self.weights(of_rows), lone])
+
 
 @dataclass(frozen=True)
 class Bridges:

@@ -14,6 +14,7 @@ from smdeclust.structure.coloring import Verdict, find_coloring
 from smdeclust.structure.graph import (
     PairGraph,
     SoftPairs,
+    all_read_only,
     cannot_link_graph,
     priced_graph,
     read_only,
@@ -135,19 +136,23 @@ class Structure:
             colors = found.colors
         if bounds is not None and not again:
             bounds = _fillable(bounds, weight)
+        colors = None if colors is None else colors[: coupling.n_linked]
+        together, apart, indptr, indices, weight, colors = all_read_only(
+            together, apart, indptr, indices, weight, colors
+        )
         known = Structure(
             n_points=n_points,
             n_clusters=n_clusters,
-            must_link=read_only(together),
-            cannot_link=read_only(apart),
+            must_link=together,
+            cannot_link=apart,
             soft=soft,
-            sample_weight=None if weight is None else read_only(weight),
+            sample_weight=weight,
             coupling=coupling,
-            cl_indptr=read_only(indptr),
-            cl_indices=read_only(indices),
+            cl_indptr=indptr,
+            cl_indices=indices,
             bounds=bounds,
             quotas=quotas,
-            coloring=None if colors is None else read_only(colors[: coupling.n_linked]),
+            coloring=colors,
         )
         if known.group_bounds is None:
             return known
@@ -213,18 +218,14 @@ class Structure:
     @cached_property
     def weights(self) -> np.ndarray:
         """(G,) weight of each group."""
-        lone = np.ones(self.n_groups - self.coupling.n_compound)
-        if self.sample_weight is not None:
-            lone = self.sample_weight[self.coupling.is_free()]
-        return read_only(np.concatenate([self.coupling.weights(self.sample_weight), lone]))
+        return read_only(self.coupling.all_weights(self.sample_weight))
 
     @cached_property
     def size_of_group(self) -> np.ndarray:
         """(G,) what each group counts in the size of its cluster."""
         if self.bounds is not None and self.bounds.by_weight:
             return self.weights
-        lone = np.ones(self.n_groups - self.coupling.n_compound)
-        return read_only(np.concatenate([self.coupling.weights(None), lone]))
+        return read_only(self.coupling.all_weights(None))
 
     @property
     def graph(self) -> PairGraph:
