@@ -39,7 +39,7 @@ class CompiledSearch:
     def __init__(self, problem: Problem, deep: bool, limits: Limits) -> None:
         contracted = self.contracted = problem.contracted
         self.deep, self.limits = deep, limits
-        self.n_groups, self.constant = problem.n_groups, problem.constant
+        self.n_groups, self.constant = len(contracted.weights), problem.constant
         n_products = contracted.points.size * contracted.n_clusters
         links = A_LINK * problem.n_linked * contracted.n_clusters
         self.stride = max(1, STRIDE // (n_products + links))

@@ -23,11 +23,12 @@ from smdeclust.structure.graph import PairGraph
 def random_points(problem: Problem) -> Initialize:
     """Draw K different points a start, with the chances that their weights give them."""
     weights, n, k = problem.sample_weight, problem.n_points, problem.n_clusters
+    points = problem.points
     share = None if weights is None else weights / weights.sum()
 
     def initialize(n_starts: int, rng: np.random.Generator) -> np.ndarray:
         rows = [rng.choice(n, size=k, replace=False, p=share) for _ in range(n_starts)]
-        centers = problem.enter(problem.points.fetch(np.concatenate(rows)))
+        centers = points.enter(points.fetch(np.concatenate(rows)))
         return centers.reshape(n_starts, k, -1)
 
     return initialize

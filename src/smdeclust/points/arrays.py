@@ -12,7 +12,7 @@ from smdeclust.points.protocol import Abilities, ClusterSums
 from smdeclust.points.row_batch import RowBatch, cut
 from smdeclust.points.rows import ArrayRows
 from smdeclust.points.stored import CoupledRows, LinkedMeans, PointsInMemory, spin
-from smdeclust.points.validation import read_only
+from smdeclust.structure.graph import all_read_only, read_only
 
 
 class ArrayPoints(PointsInMemory):
@@ -22,13 +22,13 @@ class ArrayPoints(PointsInMemory):
     may_rotate = True
 
     def __init__(self, X: np.ndarray, *given: Any, **more: Any) -> None:
-        super().__init__(read_only(X), *given, **more)
+        super().__init__(X, *given, **more)
         weight = self.sample_weight
         if weight is None:
             mean = X.mean(axis=0, dtype=np.float64)
         else:
             mean = np.asarray((weight / weight.sum()) @ X, dtype=np.float64)
-        self.offset = read_only(mean)
+        self.X, self.offset = all_read_only(X, mean)
 
     @cached_property
     def coupled(self) -> CoupledRows:  # type: ignore[override]

@@ -14,11 +14,11 @@ NONE, SOME, OPEN = 0, 1, 2
 
 
 @kernel()
-def peel(indptr, indices, k, alive, order):
+def peel(indptr, indices, k, alive, order, colors):
     """Remove nodes with fewer than k neighbors, again and again: they can be colored last.
 
     Writes which nodes are left (`alive`) and the `order` of removal; returns how many were removed.
-    O(edges).
+    If none are left, they are colored. O(edges).
     """
     n = len(indptr) - 1
     degree = np.empty(n, np.int64)
@@ -41,6 +41,8 @@ def peel(indptr, indices, k, alive, order):
                     alive[u] = False
                     order[n_gone] = u
                     n_gone += 1
+    if n_gone == n:
+        color_the_rest(indptr, indices, order, n_gone, k, colors)
     return n_gone
 
 
@@ -247,14 +249,14 @@ def find_coloring(
     if not len(indices):  # (nothing to compile)
         return Coloring(Verdict.FEASIBLE, colors=np.zeros(n, dtype=np.int64))
     alive, order = np.empty(n, dtype=np.bool_), np.empty(n, dtype=np.int64)
-    n_gone = peel(indptr, indices, n_colors, alive, order)
     colors = np.full(n, -1, dtype=np.int64)
-    known = True
-    rest, parts = np.flatnonzero(alive), []
-    if len(rest):
-        core = PairGraph.hard(indptr, indices).induced(rest)
-        parts = [(core.component(part), rest[part]) for part in core.components]
-    for graph, nodes in parts:
+    n_gone = peel(indptr, indices, n_colors, alive, order, colors)
+    if n_gone == n:
+        return Coloring(Verdict.FEASIBLE, colors=colors)
+    known, rest = True, np.flatnonzero(alive)
+    core = PairGraph.hard(indptr, indices).induced(rest)
+    for part in core.components:
+        graph, nodes = core.component(part), rest[part]
         found = _color_component(graph.indptr, graph.indices, n_colors, budget, deadline)
         if found.verdict is Verdict.INFEASIBLE:
             assert found.witness is not None

@@ -149,6 +149,10 @@ class PairGraph:
         """The colors found for each number of them, as far as they were looked for."""
         return {}
 
+    def know(self, n_colors: int, colors: np.ndarray | None) -> None:
+        """Remember colors that were found elsewhere, or that none were."""
+        self.hard_part.colorings[n_colors] = colors
+
     def induced(self, nodes: np.ndarray) -> PairGraph:
         """Return the graph among these nodes (sorted), numbered by their positions."""
         chosen = np.zeros(self.n_nodes, dtype=bool)

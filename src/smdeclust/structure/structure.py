@@ -244,7 +244,7 @@ class Structure:
             graph, always = priced_graph(
                 self.cannot_link, self.soft, self.coupling.groups_of, self.coupling.n_linked
             )
-        graph.hard_part.colorings[self.n_clusters] = self.coloring  # (None: none were found)
+        graph.know(self.n_clusters, self.coloring)
         return graph, always
 
     def penalty(self, group_labels: np.ndarray) -> float:

@@ -293,7 +293,7 @@ class DateCoder(Coder):
     def code(self, values: Values, where: str) -> np.ndarray:
         days = _days(values, where, self.odd, self.day_first)
         if values.order and values.day_first.keys() - self.day_first.keys() - {"."}:
-            warnings.warn(f"{where}: the fit has no dates like these{values.order}", stacklevel=5)
+            warnings.warn(f"{where}: the fit has no dates like these{values.order}", stacklevel=7)
         elapsed = NumberCoder(**self.days).code(_numbers(days), where)
         if not self.season:
             return elapsed

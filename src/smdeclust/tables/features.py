@@ -1,7 +1,7 @@
 """TableFeatures: a table of any columns becomes coordinates for clustering."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -102,17 +102,24 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     ) -> np.ndarray:
         """Fit with the arguments of `fit`, and return the coordinates of the same table."""
         del y
+        coded: list[np.ndarray] = []
         with frugal():
-            return self._filled(self._fit(X, only), X)
+            columns = self._fit(X, only, coded)
+            # (what has been joined is let go: a large table takes memory)
+            return self._filled(columns, X, (coded.pop(0) for _ in range(len(coded))))
 
-    def _fit(self, X: Any, only: Sequence[str] | None) -> Columns:
+    def _fit(
+        self, X: Any, only: Sequence[str] | None, coded: list[np.ndarray] | None = None
+    ) -> Columns:
+        """Learn every column, and add its coordinates to `coded`: each is read only once for both,
+        which takes time where numbers and dates are text."""
         columns = self.fit_roles(X, only)
         for name, role in self.roles_.items():
             if role in CODED:
-                self._learn(name, columns[name], named=name in self._named)
+                self._learn(name, columns[name], coded, named=name in self._named)
         if not self._coders and self.scaling == "robust":
             for name in (name for name, role in self.roles_.items() if role == "text"):
-                self._learn(name, columns[name], named=True)
+                self._learn(name, columns[name], coded, named=True)
                 self.reasons_[name] += "; no other column can be used"
         if not self._coders:
             listed = "; ".join(f"{name}: {role} ({self.reasons_[name]})"
@@ -160,7 +167,9 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(names)
         return columns
 
-    def _learn(self, name: str, values: Values, *, named: bool) -> None:
+    def _learn(
+        self, name: str, values: Values, coded: list[np.ndarray] | None, *, named: bool
+    ) -> None:
         role = self.roles_[name]
         if role == "text" and not named:
             self.done_[name] = "not used; to use it, give it the role text"
@@ -173,6 +182,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             missing = int(values.column.isna().sum())
             filled = f"; {missing:,} missing, placed at the mean" if missing else ""
             self.done_[name] = coder.done + values.order + filled
+            if coded is not None:
+                coded.append(coder.code(values, f"Column {name!r}"))
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the coordinates of the rows of a table with the same columns.
@@ -181,11 +192,12 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         category that was not in the fitted table counts as missing, with a warning.
         """
         with frugal():
-            return self._filled(self._used(X), X)
+            columns = self._used(X)
+            return self._filled(columns, X, self._coded(columns, lambda coder: coder.code))
 
-    def _filled(self, columns: Columns, X: Any) -> np.ndarray:
-        """The coordinates, with means where values are missing."""
-        found = self._coordinates(columns, lambda coder: coder.code)
+    def _filled(self, columns: Columns, X: Any, coded: Iterable[np.ndarray]) -> np.ndarray:
+        """The coordinates of all columns, with means where values are missing."""
+        found = self._joined(columns, coded)
         gaps = np.isnan(found)
         if gaps.any():
             said = [
@@ -210,7 +222,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         years.
         """
         with frugal():
-            return self._coordinates(self._used(X), lambda coder: coder.units)
+            columns = self._used(X)
+            return self._joined(columns, self._coded(columns, lambda coder: coder.units))
 
     def _used(self, X: Any) -> Columns:
         """The columns of a table that become coordinates."""
@@ -226,12 +239,15 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         day_first = {n: getattr(coder, "day_first", {}) for n, coder in self._coders.items()}
         return Columns(frame[list(self._coders)], self._decimal, day_first)
 
-    def _coordinates(self, columns: Columns, way: Callable[[Coder], Any]) -> np.ndarray:
-        found, at = np.empty((len(columns.frame), len(self.get_feature_names_out()))), 0
+    def _coded(self, columns: Columns, way: Callable[[Coder], Any]) -> Iterator[np.ndarray]:
         for name, coder in self._coders.items():
-            width = len(coder.names)
-            found[:, at : at + width] = way(coder)(columns[name], f"Column {name!r}")
-            at += width
+            yield way(coder)(columns[name], f"Column {name!r}")
+
+    def _joined(self, columns: Columns, coded: Iterable[np.ndarray]) -> np.ndarray:
+        found, at = np.empty((len(columns.frame), len(self.get_feature_names_out()))), 0
+        for block in coded:
+            found[:, at : at + block.shape[1]] = block
+            at += block.shape[1]
         return found
 
     def gaps(self, X: Any) -> np.ndarray:
