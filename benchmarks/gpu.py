@@ -22,8 +22,7 @@ import numpy as np
 from smdeclust import SMDEClust
 from smdeclust.local_search import search_all
 from smdeclust.local_search.batch import Engine
-from smdeclust.local_search.limits import Limits
-from smdeclust.local_search.state import State
+from smdeclust.local_search.state import Limits, State
 from smdeclust.points.torch_points import TorchPoints
 from smdeclust.problem import Problem
 

@@ -19,7 +19,7 @@ from smdeclust.assignment import Status, exact_assignment
 from smdeclust.estimators.new_points import label_new
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.problem import Problem
-from smdeclust.structure import SoftPairs, structure, why_quotas
+from smdeclust.structure import SoftPairs, rejections, structure
 from smdeclust.structure.bounds import SizeBounds
 from tests.seeds import run
 
@@ -151,7 +151,7 @@ def check(seed: int) -> str | None:
     rng = np.random.default_rng(seed)
     given, known, centers = random_case(rng)
     expected = judged(given, known, centers)
-    why_quotas.MOST_EXPLAINED = 0 if seed % EXPLAINED else 50_000
+    rejections.MOST_EXPLAINED = 0 if seed % EXPLAINED else 50_000
     structure.PACKING_SECONDS = 0.01 if seed % EXPLAINED else 0.5
     try:
         problem = Problem.build(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from smdeclust import SMDEClust
-from smdeclust.local_search import jumps, limits, local_search
+from smdeclust.local_search import jumps, local_search, state
 from smdeclust.local_search.jumps import jump_descent
 from smdeclust.memetic import jumping
 from smdeclust.memetic.jumping import Jumps, jump
@@ -147,7 +147,7 @@ def test_a_deadline_is_looked_at_between_stretches(monkeypatch):
     found, expected = (local_search(problem, centers).objective for centers in (cut, at_once))
     assert found == pytest.approx(expected)
     moments = iter(range(100))
-    monkeypatch.setattr(limits, "time", SimpleNamespace(perf_counter=lambda: next(moments)))
+    monkeypatch.setattr(state, "time", SimpleNamespace(perf_counter=lambda: next(moments)))
     calls.clear()
     jump(problem.contracted, start.copy(), 20, deadline=3)
     assert len(calls) == 3

@@ -11,7 +11,7 @@ from smdeclust import Problem
 from smdeclust.assignment import exact_assignment
 from smdeclust.local_search import local_search
 from smdeclust.local_search.kempe import _gain_bound, _swap_gain, kempe_descent
-from smdeclust.structure.chains import kempe_chain
+from smdeclust.structure.coloring import kempe_chain
 
 
 def random_case(seed):

@@ -11,13 +11,17 @@ import pytest
 from smdeclust.paper import Plan, paper_plan
 from smdeclust.paper.report import write_profiles
 from smdeclust.paper.results import best_known, paper_tables, values_by_instance, values_by_run
-from smdeclust.paper.table import Cell, Table, to_csv, to_latex, to_markdown
 from smdeclust.paper.tables import (
+    Cell,
+    Table,
     comparison_table,
     exact_table,
     kind_of,
     soft_table,
     synthetic_table,
+    to_csv,
+    to_latex,
+    to_markdown,
     violation_tables,
 )
 

@@ -16,8 +16,8 @@ from tests.points.made import made
 da = pytest.importorskip("dask.array", reason="needs Dask: pip install 'smdeclust[dask]'")
 distributed = pytest.importorskip("distributed", reason="needs distributed: smdeclust[dask]")
 
-from smdeclust.points import dask_cluster  # noqa: E402
-from smdeclust.points.dask_cluster import Cluster, WorkersLostError  # noqa: E402
+from smdeclust.points import dask_points  # noqa: E402
+from smdeclust.points.dask_points import Cluster, WorkersLostError  # noqa: E402
 
 SETTING = {"population_size": 4, "max_generations": 1, "max_local_iter": 8, "random_state": 0}
 
@@ -356,7 +356,7 @@ def test_workers_lost_for_good():
         future = cluster.submit(sum, [1, 2])
         with pytest.raises(WorkersLostError, match="No Dask worker"):
             cluster.gather([future])
-    assert dask_cluster.PATIENCE > 1
+    assert dask_points.PATIENCE > 1
 
 
 @pytest.mark.parametrize("by", ["points", "weight"])

@@ -11,8 +11,8 @@ import pytest
 from smdeclust import SMDEClust
 from smdeclust.exceptions import InfeasibleConstraintsError, InvalidInputError
 from smdeclust.local_search import last_proof, local_search, search_all
-from smdeclust.local_search.limits import Limits
 from smdeclust.local_search.search import search_at_prices
+from smdeclust.local_search.state import Limits
 from smdeclust.points.arrays import BlockPoints, DensePoints
 from smdeclust.problem import Problem
 from tests.fuzz import random_instance
@@ -40,8 +40,7 @@ def build(storage, X, *given, **pairs):
 
     import dask.array as da
 
-    from smdeclust.points.dask_cluster import Threads
-    from smdeclust.points.dask_points import DaskPoints
+    from smdeclust.points.dask_points import DaskPoints, Threads
 
     where = partial(DaskPoints, cluster=Threads(ThreadPoolExecutor(2)))
     chunked = da.from_array(np.asarray(X), chunks=(200, -1))

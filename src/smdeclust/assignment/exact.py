@@ -14,8 +14,8 @@ from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.compiled import assign_compiled
 from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
 from smdeclust.exceptions import InvalidInputError
+from smdeclust.points.centers import costs_of
 from smdeclust.points.choose import TOO_MANY_TO_COPY
-from smdeclust.points.distances import costs_of
 from smdeclust.points.validation import LARGEST
 from smdeclust.problem import Contracted, Problem
 from smdeclust.structure import Structure

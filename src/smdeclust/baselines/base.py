@@ -20,7 +20,7 @@ from smdeclust.estimators.parameters import (
 )
 from smdeclust.estimators.warm import as_earlier
 from smdeclust.exceptions import NoFeasibleSolutionError
-from smdeclust.local_search.limits import is_past
+from smdeclust.local_search.state import is_past
 from smdeclust.memetic.operators import random_points
 from smdeclust.problem import Problem, Solution
 from smdeclust.structure.bounds import SIZE_BY

@@ -14,7 +14,7 @@ from smdeclust.baselines.pieces import (
 from smdeclust.estimators.parameters import documented, number, whole
 from smdeclust.kernels import kernel
 from smdeclust.local_search.kempe import squared_distance
-from smdeclust.local_search.limits import is_past
+from smdeclust.local_search.state import is_past
 
 # The largest distance is measured on at most this many points.
 MOST_MEASURED = 2000

@@ -11,7 +11,7 @@ from smdeclust.kernels import kernel
 from smdeclust.local_search import PROOF_PIVOTS, local_search
 from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.problem import Solution
-from smdeclust.structure.chains import kempe_chain
+from smdeclust.structure.coloring import kempe_chain
 
 # A perturbation moves a center by this share of the mean distance of the points to theirs, at
 # first; each further one by this factor less.

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 from smdeclust.baselines.base import SoftBaseline, Task
 from smdeclust.baselines.pieces import nearest_labels
 from smdeclust.estimators.parameters import documented, number
-from smdeclust.local_search.limits import is_past
+from smdeclust.local_search.state import is_past
 
 # Points tried as the new center, and how many of them are refined.
 MOST_CANDIDATES = 300

@@ -24,8 +24,7 @@ from smdeclust.estimators.parameters import (
 from smdeclust.estimators.soft import SoftPrices
 from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
 from smdeclust.local_search.lloyd import LEAST_FALL
-from smdeclust.points.centers import move_centers, sum_of_squares
-from smdeclust.points.distances import costs_of, nearest_centers
+from smdeclust.points.centers import costs_of, move_centers, nearest_centers, sum_of_squares
 from smdeclust.problem import Contracted, Problem, Solution
 from smdeclust.structure import SoftPairs
 from smdeclust.structure.pairs import as_pairs, count_broken

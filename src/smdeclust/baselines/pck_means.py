@@ -20,8 +20,7 @@ from smdeclust.baselines.pieces import (
 from smdeclust.estimators.parameters import anything, current, documented, former
 from smdeclust.kernels import kernel
 from smdeclust.local_search.lloyd import LEAST_FALL
-from smdeclust.points.centers import move_centers, sum_of_squares
-from smdeclust.points.distances import squared_distances
+from smdeclust.points.centers import move_centers, squared_distances, sum_of_squares
 from smdeclust.problem import Problem, Solution
 from smdeclust.structure.groups import Grouping, contract
 

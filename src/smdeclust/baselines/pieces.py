@@ -9,11 +9,11 @@ import numpy as np
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.kernels import kernel
 from smdeclust.local_search.kempe import squared_distance
-from smdeclust.local_search.limits import is_past
 from smdeclust.local_search.lloyd import LEAST_FALL
+from smdeclust.local_search.state import is_past
 from smdeclust.memetic import State
 from smdeclust.memetic.rules import StoppingRule
-from smdeclust.points.distances import nearest_centers
+from smdeclust.points.centers import nearest_centers
 from smdeclust.problem import Solution
 from smdeclust.structure.graph import PairGraph
 from smdeclust.structure.pairs import merge_repeated, one_each

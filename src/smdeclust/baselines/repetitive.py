@@ -9,7 +9,7 @@ from smdeclust.estimators.parameters import documented, whole
 from smdeclust.kernels import kernel
 from smdeclust.local_search import PROOF_PIVOTS, local_search
 from smdeclust.local_search.kempe import squared_distance
-from smdeclust.local_search.limits import is_past
+from smdeclust.local_search.state import is_past
 from smdeclust.memetic.operators import random_points
 from smdeclust.points.centers import cost_of
 from smdeclust.problem import Contracted

@@ -14,9 +14,14 @@ from smdeclust.cli import methods, opening, options, output
 from smdeclust.cli.certify import as_bytes
 from smdeclust.cli.check import conflicts_explained
 from smdeclust.cli.errors import STOPPED, CommandError, Outcome
-from smdeclust.cli.fit_report import file_document, make_report
+from smdeclust.cli.fit_report import (
+    broken_lines,
+    broken_soft_document,
+    facts,
+    file_document,
+    make_report,
+)
 from smdeclust.cli.fitted import COLUMNS, labels_document, model_document, preparation_document
-from smdeclust.cli.result_lines import broken_lines, broken_soft_document, facts
 from smdeclust.constraints import KINDS
 from smdeclust.exact.certificate import above_best
 from smdeclust.extras import versions

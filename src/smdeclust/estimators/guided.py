@@ -19,7 +19,7 @@ from smdeclust.estimators.search import Search
 from smdeclust.estimators.smdeclust import SMDEClust
 from smdeclust.estimators.soft import SoftPrices, spread_inside
 from smdeclust.exceptions import InvalidInputError, NoFeasibleSolutionError
-from smdeclust.local_search.limits import is_past
+from smdeclust.local_search.state import is_past
 from smdeclust.memetic.algorithm import Operators
 from smdeclust.memetic.jumping import Jumps, ground_to_jump_on
 from smdeclust.points import is_dask

@@ -23,7 +23,7 @@ from smdeclust.distance import (
 from smdeclust.estimators.base import seed_of, validated
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.local_search import search_all
-from smdeclust.local_search.limits import is_past
+from smdeclust.local_search.state import is_past
 from smdeclust.points import is_dask
 from smdeclust.points.validation import as_dask_array, as_weights
 from smdeclust.problem import Problem

@@ -13,7 +13,7 @@ from smdeclust.estimators.base import deadline_after, seed_of
 from smdeclust.estimators.learned_distance import LearnedDistance, some_rows
 from smdeclust.estimators.warm import Earlier, digest_of, new_numbers
 from smdeclust.exceptions import InvalidInputError
-from smdeclust.local_search.limits import is_past
+from smdeclust.local_search.state import is_past
 from smdeclust.points import is_dask
 from smdeclust.points.centers import cluster_means
 from smdeclust.points.choose import fits_contracted

@@ -302,8 +302,7 @@ class SMDEClust(ConstrainedClusterer):
                 f"device=None (the default), or pass a dense array."
             )
         if is_dask(X):
-            from smdeclust.points.dask_cluster import active_cluster
-            from smdeclust.points.dask_points import DaskPoints
+            from smdeclust.points.dask_points import DaskPoints, active_cluster
 
             with active_cluster() as cluster:
                 yield partial(DaskPoints, cluster=cluster)

@@ -1,6 +1,5 @@
 """Assign exactly, move centers, in turn; deep: then swap Kempe chains. Start at `search`."""
 
-from smdeclust.local_search.limits import PROOF_PIVOTS, Limits
 from smdeclust.local_search.search import (
     Searches,
     can_go_deep,
@@ -8,6 +7,7 @@ from smdeclust.local_search.search import (
     local_search,
     search_all,
 )
+from smdeclust.local_search.state import PROOF_PIVOTS, Limits
 
 __all__ = [
     "PROOF_PIVOTS",

@@ -21,9 +21,8 @@ from smdeclust.assignment.compiled import assign_tables
 from smdeclust.assignment.status import INFEASIBLE, PAUSED, SOLVED
 from smdeclust.assignment.transport import transport
 from smdeclust.exceptions import NoFeasibleSolutionError
-from smdeclust.local_search.limits import NO_LIMIT, STRIDE, Limits
 from smdeclust.local_search.sized_lloyd import sized_lloyd
-from smdeclust.local_search.state import State
+from smdeclust.local_search.state import NO_LIMIT, STRIDE, Limits, State
 from smdeclust.local_search.trades import LOOKS, MOST_ROUNDS, SOME, bounded_lloyd, climb, trade
 from smdeclust.points.lanes import side_by_side
 from smdeclust.points.protocol import Fillers, Moves

@@ -9,9 +9,8 @@ from smdeclust.assignment.exact import assign_points
 from smdeclust.assignment.status import PAUSED, ROUGH, SOLVED
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.kempe import swap_chains
-from smdeclust.local_search.limits import LEAST_FALL, STRIDE, Limits
 from smdeclust.local_search.lloyd import lloyd, lloyd_on_threads
-from smdeclust.local_search.state import State, partition
+from smdeclust.local_search.state import LEAST_FALL, STRIDE, Limits, State, partition
 from smdeclust.points.centers import move_centers, sum_of_squares
 from smdeclust.points.threads import available_threads
 from smdeclust.problem import Contracted, Problem, Solution

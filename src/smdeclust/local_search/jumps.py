@@ -12,7 +12,7 @@ import numpy as np
 from smdeclust.kernels import kernel, summing_kernel
 from smdeclust.local_search.kempe import squared_distance
 from smdeclust.points.blocks import two_least
-from smdeclust.points.distances import squared_distances, transposed
+from smdeclust.points.centers import squared_distances, transposed
 
 # Most iterations of k-means within a cluster that is split, and among the clusters near a jump.
 SPLIT_ITERATIONS = 6

@@ -13,10 +13,10 @@ after a swap that touched its clusters.
 import numpy as np
 
 from smdeclust.kernels import kernel, summing_kernel
-from smdeclust.points.distances import FEW_FEATURES, squared_distances, transposed
+from smdeclust.points.centers import FEW_FEATURES, squared_distances, transposed
 from smdeclust.problem import Contracted
 from smdeclust.structure.bounds import Bounds
-from smdeclust.structure.chains import kempe_chain, soft_gain
+from smdeclust.structure.coloring import kempe_chain, soft_gain
 
 # A move must gain more than these shares of the objective and of the scatter about the mean, which
 # is the scale of rounding: where every group is its own cluster the objective is 0, and chains

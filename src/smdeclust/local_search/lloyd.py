@@ -8,7 +8,7 @@ from smdeclust.assignment.active_set import broken_price
 from smdeclust.assignment.compiled import find_nearest, reply_linked, separate_linked, work_space
 from smdeclust.assignment.status import HARD, PAUSED, ROUGH, SOLVED, STUCK
 from smdeclust.kernels import kernel, summing_kernel
-from smdeclust.local_search.limits import LEAST_FALL, Limits
+from smdeclust.local_search.state import LEAST_FALL, Limits
 from smdeclust.points.centers import sum_of_squares
 from smdeclust.problem import Contracted
 

@@ -17,8 +17,7 @@ from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.batch import Engine
 from smdeclust.local_search.compiled import CompiledSearch, last_proof_compiled
 from smdeclust.local_search.kempe import swap_chains
-from smdeclust.local_search.limits import LEAST_FALL, Limits
-from smdeclust.local_search.state import State, partition
+from smdeclust.local_search.state import LEAST_FALL, Limits, State, partition
 from smdeclust.problem import Problem, Solution
 from smdeclust.structure.bounds import Bounds
 

@@ -14,8 +14,7 @@ from smdeclust.kernels import kernel
 from smdeclust.local_search.jumps import sort_places
 from smdeclust.local_search.lloyd import accept, conclude, new_tally, settle
 from smdeclust.points.blocks import two_least
-from smdeclust.points.centers import sum_of_squares
-from smdeclust.points.distances import costs_of
+from smdeclust.points.centers import costs_of, sum_of_squares
 from smdeclust.points.lanes import find_priced
 from smdeclust.structure.tabu import beyond
 

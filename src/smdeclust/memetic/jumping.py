@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from smdeclust.local_search.jumps import LOCAL_ITERATIONS, NEAR, jump_descent
-from smdeclust.local_search.limits import is_past
+from smdeclust.local_search.state import is_past
 from smdeclust.memetic.algorithm import Operators
 from smdeclust.memetic.operators import exchange
 from smdeclust.problem import Contracted, Problem, Solution

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from smdeclust.local_search.limits import is_past
+from smdeclust.local_search.state import is_past
 from smdeclust.memetic.population import State, is_among
 from smdeclust.problem import Solution
 

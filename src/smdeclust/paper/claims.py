@@ -21,7 +21,7 @@ from smdeclust.paper.results import (
     statement,
     values_by_run,
 )
-from smdeclust.paper.table import Table
+from smdeclust.paper.tables import Table
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series

@@ -11,8 +11,15 @@ from smdeclust.paper import results
 from smdeclust.paper.claims import Claim, check_claims
 from smdeclust.paper.plan import Plan
 from smdeclust.paper.store import Store
-from smdeclust.paper.table import Cell, Table, to_csv, to_latex, to_markdown
-from smdeclust.paper.tables import agreement_table, tables_of
+from smdeclust.paper.tables import (
+    Cell,
+    Table,
+    agreement_table,
+    tables_of,
+    to_csv,
+    to_latex,
+    to_markdown,
+)
 
 # metric -> what the axis says
 AXES = {

@@ -6,17 +6,21 @@ Not imported by ``import smdeclust``, so that matplotlib is loaded only where pi
 from smdeclust.extras import optional
 
 with optional("A picture"):
-    from smdeclust.plotting.clusters import plot_clusters
-    from smdeclust.plotting.comparison import plot_comparison
-    from smdeclust.plotting.constraint_graph import plot_constraint_graph
-    from smdeclust.plotting.margins import plot_margins, point_margins
-    from smdeclust.plotting.profile import (
+    from smdeclust.plotting.clusters import plot_clusters, plot_margins, point_margins
+    from smdeclust.plotting.comparison import (
         PerformanceProfile,
         performance_profile,
+        plot_comparison,
         plot_performance_profile,
     )
-    from smdeclust.plotting.runs import plot_convergence, plot_diversity
-    from smdeclust.plotting.summaries import plot_choice, plot_feature_weights, plot_sizes
+    from smdeclust.plotting.constraint_graph import plot_constraint_graph
+    from smdeclust.plotting.summaries import (
+        plot_choice,
+        plot_convergence,
+        plot_diversity,
+        plot_feature_weights,
+        plot_sizes,
+    )
 
 __all__ = [
     "PerformanceProfile",

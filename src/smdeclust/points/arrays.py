@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from smdeclust.points.blocks import EVERY, add_to_clusters, sum_squares
-from smdeclust.points.distances import nearest_centers
+from smdeclust.points.centers import nearest_centers
 from smdeclust.points.protocol import Abilities, ClusterSums
 from smdeclust.points.row_batch import RowBatch, cut
 from smdeclust.points.rows import ArrayRows

@@ -17,7 +17,7 @@ import numpy as np
 from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.cores.instance import FloatArray, IntArray
 from smdeclust.kernels import kernel
-from smdeclust.structure.chains import kempe_chain, soft_gain
+from smdeclust.structure.coloring import kempe_chain, soft_gain
 from smdeclust.structure.graph import PairGraph
 from smdeclust.structure.tabu import tabu_repair
 
