@@ -35,7 +35,7 @@ class Contracted:
     storage: Points  # where the points come from; it translates centers
 
     @cached_property
-    def lanes(self) -> tuple[np.ndarray, np.ndarray]:
+    def lanes(self) -> list[np.ndarray]:
         """Points and weights laid out for vector code (a copy: not for large data)."""
         return laid_out(self.points, self.weights)
 

@@ -6,7 +6,7 @@ At prices every group goes to the least weight x squared distance + price of wha
 import numpy as np
 
 from smdeclust.kernels import kernel, summing_kernel
-from smdeclust.points.validation import read_only
+from smdeclust.structure.graph import all_read_only
 
 # Groups side by side in memory, and features that a kernel takes at a time: measured.
 LANES = 64
@@ -15,18 +15,17 @@ AT_ONCE = 4
 
 def side_by_side(points: np.ndarray) -> np.ndarray:
     """Return the points as (blocks, features, LANES), filled up with zeros; read-only."""
+    return laid_out(points, np.empty(0))[0]
+
+
+def laid_out(points: np.ndarray, weights: np.ndarray) -> list[np.ndarray]:
+    """Return the points as (blocks, features, LANES), and their weights; both filled up with zeros
+    to whole blocks, and read-only."""
     n_blocks, width = -(-len(points) // LANES), -(-points.shape[1] // AT_ONCE) * AT_ONCE
-    lanes = np.zeros((n_blocks * LANES, width))
+    lanes, padded = np.zeros((n_blocks * LANES, width)), np.zeros(n_blocks * LANES)
     lanes[: len(points), : points.shape[1]] = points
-    return read_only(lanes.reshape(n_blocks, LANES, width).transpose(0, 2, 1))
-
-
-def laid_out(points: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the points side by side, and their weights with zeros up to whole blocks of lanes."""
-    lanes = side_by_side(points)
-    padded = np.zeros(len(lanes) * LANES)
     padded[: len(weights)] = weights
-    return lanes, read_only(padded)
+    return all_read_only(lanes.reshape(n_blocks, LANES, width).transpose(0, 2, 1), padded)
 
 
 @kernel()
