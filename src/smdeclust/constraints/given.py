@@ -66,7 +66,7 @@ def _refuse(asker: Any, known: Constraints, *, soft: bool = False, quotas: bool 
         raise InvalidInputError(
             f"{name} does not support quotas, but there are {len(known.quotas)}. {instead}"
         )
-    if known.n_soft and not soft:
+    if not soft and known.n_soft:
         raise InvalidInputError(
             f"{name} does not support soft pairs, but {known.n_soft} of the "
             f"constraints are soft. Use SMDEClust, GuidedClustering or PCCC, make them hard, or "
