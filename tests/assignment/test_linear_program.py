@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.cores import linear_program, solve_core
 from smdeclust.assignment.cores.linear_program import (
     NO_SOLUTION,
@@ -14,6 +13,7 @@ from smdeclust.assignment.cores.linear_program import (
     WarmProgram,
     warm_start_works,
 )
+from smdeclust.assignment.status import Budget
 from smdeclust.structure.graph import PairGraph, cannot_link_graph
 
 

@@ -1,7 +1,6 @@
 """Costs -> labels: exact (`assign`, one file per step), greedy, and the plain MILP."""
 
 from smdeclust.assignment.bounded import assign
-from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.exact import assign_groups, exact_assignment
 from smdeclust.assignment.greedy import (
     GreedyAssignment,
@@ -9,7 +8,7 @@ from smdeclust.assignment.greedy import (
     greedy_repair_assignment,
 )
 from smdeclust.assignment.milp import milp_assignment
-from smdeclust.assignment.status import Assignment, Status
+from smdeclust.assignment.status import Assignment, Budget, Status
 
 __all__ = [
     "Assignment",

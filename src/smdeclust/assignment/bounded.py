@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from smdeclust.assignment.active_set import grow_active
-from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.linear_prices import settle
 from smdeclust.assignment.linked import GRACE, Begun, LinkedLabels
 from smdeclust.assignment.residue import solve_rest
-from smdeclust.assignment.status import INFEASIBLE, SOLVED
+from smdeclust.assignment.status import INFEASIBLE, SOLVED, Budget
 from smdeclust.assignment.transport import drop_idle_prices, transport
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from smdeclust.assignment.bounded import assign, assign_bounded
-from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.compiled import assign_compiled
-from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Status
+from smdeclust.assignment.status import INFEASIBLE, SOLVED, Assignment, Budget, Status
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.points.centers import costs_of
 from smdeclust.points.choose import TOO_MANY_TO_COPY

@@ -7,8 +7,8 @@ as they are. Its duals are better prices. Where these move other groups, more ta
 
 import numpy as np
 
-from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.cores.linear_program import OPTIMAL, linear_program
+from smdeclust.assignment.status import Budget
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
 from smdeclust.structure.tabu import mend

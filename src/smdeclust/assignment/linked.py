@@ -5,11 +5,10 @@ from functools import partial
 import numpy as np
 
 from smdeclust.assignment.active_set import grow_active, nearest_labels, separate
-from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.components import regrets
 from smdeclust.assignment.cores import solve_core
 from smdeclust.assignment.cycles import solve_cycles
-from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED
+from smdeclust.assignment.status import HARD, INFEASIBLE, SOLVED, Budget
 from smdeclust.structure.graph import PairGraph
 
 # Seconds beyond the deadline that the search for first labels may take: without any there is no

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.linear_prices import find_prices, reach_of
 from smdeclust.assignment.linked import LinkedLabels
 from smdeclust.assignment.rounding_cuts import RoundingCuts, joined
-from smdeclust.assignment.status import SOLVED
+from smdeclust.assignment.status import SOLVED, Budget
 from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.graph import PairGraph
 from smdeclust.structure.label_program import SHARP, LabelProgram

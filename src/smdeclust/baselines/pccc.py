@@ -7,7 +7,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from smdeclust.assignment.bounded import assign
-from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.status import Budget
 from smdeclust.baselines.base import Baseline, FromCenters, Task
 from smdeclust.baselines.pieces import alternate, fill_empty_clusters, one_per_pair
 from smdeclust.constraints import KINDS, Constraints

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.exact import assign_points
-from smdeclust.assignment.status import PAUSED, ROUGH, SOLVED
+from smdeclust.assignment.status import PAUSED, ROUGH, SOLVED, Budget
 from smdeclust.exceptions import NoFeasibleSolutionError
 from smdeclust.local_search.kempe import swap_chains
 from smdeclust.local_search.lloyd import lloyd, lloyd_on_threads

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.status import Budget
 from smdeclust.problem import Problem, Solution
 
 NO_LIMIT = np.iinfo(np.int64).max

@@ -8,8 +8,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from smdeclust.assignment.bounded import assign
-from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.greedy import greedy_labels, repaired_labels
+from smdeclust.assignment.status import Budget
 from smdeclust.kernels import kernel
 from smdeclust.local_search import PROOF_PIVOTS
 from smdeclust.memetic.algorithm import Initialize, Operators

@@ -14,8 +14,8 @@ adds to what a swap costs.
 
 import numpy as np
 
-from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.cores.instance import FloatArray, IntArray
+from smdeclust.assignment.status import Budget
 from smdeclust.kernels import kernel
 from smdeclust.structure.coloring import kempe_chain, soft_gain
 from smdeclust.structure.graph import PairGraph

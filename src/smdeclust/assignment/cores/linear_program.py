@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, vstack
 
-from smdeclust.assignment.budget import Budget
+from smdeclust.assignment.status import Budget
 
 OPTIMAL, NO_SOLUTION, UNSOLVED = 0, 1, 2
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.cores.cuts import violated_cliques, violated_odd_cycles
 from smdeclust.assignment.cores.instance import BoolArray, FloatArray, Instance, IntArray
 from smdeclust.assignment.cores.linear_program import NO_SOLUTION, OPTIMAL, linear_program
+from smdeclust.assignment.status import Budget
 
 # A soft pair e is a node of its own; z is its label 1, broken. Rows as `add_rows` takes them: where
 # each begins, its nodes, labels and coefficients, and its right-hand side.

@@ -11,11 +11,11 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.cores.construct import greedy_labels, swap_chains
 from smdeclust.assignment.cores.cuts import INTEGRALITY
 from smdeclust.assignment.cores.instance import BoolArray, Instance, IntArray
 from smdeclust.assignment.cores.relaxation import LinearRelaxation
+from smdeclust.assignment.status import Budget
 from smdeclust.kernels import kernel
 
 #: Share of the open labels that must have gone for a restart on the smaller problem to pay.

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from smdeclust.assignment.budget import Budget
 from smdeclust.assignment.cores.construct import construct, is_feasible, swap_chains
 from smdeclust.assignment.cores.instance import (
     RELATIVE_TOLERANCE,
@@ -16,6 +15,7 @@ from smdeclust.assignment.cores.instance import (
     IntArray,
 )
 from smdeclust.assignment.cores.search import branch_and_cut
+from smdeclust.assignment.status import Budget
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.structure.graph import PairGraph
 from smdeclust.structure.tabu import best_renaming
