@@ -58,7 +58,7 @@ class Assignment:
 
 @dataclass
 class Budget:
-    """Limits on a proof."""
+    """Limits on a proof: one budget for every step of an assignment."""
 
     deadline: float = float("inf")  # A moment of ``time.perf_counter()``; infinite for none
     # Branch and bound nodes and simplex pivots; infinite for no limit. They are the same on

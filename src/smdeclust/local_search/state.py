@@ -61,9 +61,6 @@ class Limits:
         return Budget(deadline=self.deadline, max_pivots=self.proof_pivots)
 
 
-# ---- --first
-
-
 @dataclass
 class State:
     """The best labels, their means and objective; under bounds also prices, and which bounds each

@@ -1,4 +1,9 @@
-"""The center step: move every center to the mean of its cluster; and what clusters cost."""
+"""Distances to centers, the center step (every center moves to the mean of its cluster), and what
+clusters cost.
+
+In kernels, differences are squared directly, never expanded to ``|x|^2 - 2xy + |y|^2``: nothing
+cancels. Inner sums may be reordered for speed.
+"""
 
 from typing import Any
 
@@ -70,6 +75,8 @@ def cost_of(X: np.ndarray, labels: np.ndarray, weight: np.ndarray | None = None)
         total += float(((points - mean) ** 2).sum(axis=1) @ share)
     return total
 
+
+# ---- steps 1 and 2 of the exact assignment: costs of linked groups, nearest centers of the others
 
 # Up to this many features the inner loop runs over centers instead of features.
 FEW_FEATURES = 16

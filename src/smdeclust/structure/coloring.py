@@ -1,4 +1,6 @@
-"""Colorings of the cannot-link graph: peeling, cliques, DSATUR with backtracking, tabu search."""
+"""Colorings of the cannot-link graph: peeling, cliques, DSATUR with backtracking, tabu search;
+and Kempe chains.
+"""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -295,6 +297,9 @@ def _color_component(
         ):
             return Coloring(Verdict.FEASIBLE, colors=colors)
     return Coloring(Verdict.UNKNOWN)
+
+
+# ---- Kempe chains: groups that change places as one, so that pairs still hold
 
 
 @kernel()
