@@ -11,6 +11,7 @@ from smdeclust.points.choose import Storage, store
 from smdeclust.points.lanes import laid_out
 from smdeclust.points.stored import Points
 from smdeclust.points.validation import admit, as_weights
+from smdeclust.structure.bounds import Bounds
 from smdeclust.structure.coloring import Coloring, Verdict, find_coloring
 from smdeclust.structure.graph import PairGraph, SoftPairs
 from smdeclust.structure.quotas import Quota
@@ -43,6 +44,11 @@ class Contracted:
     def n_linked(self) -> int:
         """The number of groups that have a pair with another group."""
         return self.graph.n_nodes
+
+    @cached_property
+    def none_empty(self) -> Bounds:
+        """The bound that no cluster is empty."""
+        return Bounds.none_empty(self.weights, np.zeros(self.n_clusters))
 
 
 # What a problem takes over of a structure.

@@ -119,9 +119,8 @@ def assign_points(
             return None, np.inf, np.inf
         if status == SOLVED and np.bincount(labels[weights > 0], minlength=k).all():
             return labels, cost, cost
-    bounds = Bounds.none_empty(weights, np.zeros(k))
     costs = costs_of(contracted.points, weights, np.arange(len(weights)), centers)
-    return assign(costs, contracted.graph, bounds, upper, budget, begun)
+    return assign(costs, contracted.graph, contracted.none_empty, upper, budget, begun)
 
 
 def as_centers(centers: Any, problem: Problem) -> np.ndarray:

@@ -14,8 +14,8 @@ from smdeclust.points.blocks import two_least
 # Sweeps over the pairs, and after how many of them labels are looked for again.
 SWEEPS, A_LOOK = 12, 4
 # Pairs times labels above which nothing is tried: nothing interrupts the sweeps, and they gain
-# little where everything hangs together.
-MANY_ENTRIES = 2**17
+# little where everything hangs together; so few already where groups have many pairs each.
+MANY_ENTRIES, MANY_IF_DENSE = 2**17, 2**11
 # Sums may be rounded by this share of what the known labels cost above the cheapest ones.
 ROUNDING = 1e-12
 LARGEST = np.finfo(np.float64).max
@@ -121,7 +121,7 @@ def narrow(nodes, costs, graph, active, local):
     n, n_labels = len(nodes), costs.shape[1]
     most_edges = MANY_ENTRIES // n_labels
     n_edges, ends, entry = read_edges(nodes, graph, active, local, most_edges, 0)
-    if n_edges < 0:
+    if n_edges < 0 or (2 * n_edges > 3 * n and n_edges * n_labels > MANY_IF_DENSE):
         return False
     regrets, dual = np.empty((n, n_labels)), np.empty((n, n_labels))
     for i in range(n):

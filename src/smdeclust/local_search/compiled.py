@@ -77,7 +77,8 @@ class CompiledSearch:
         state = self._begin(start)
         passed: list[bytes] = []  # partitions that needed optimal labels
         kept: State | None = None  # what the last swaps of chains started from
-        polished: np.ndarray | None = None  # labels that no chain improves
+        # Labels that no chain improves: a search that is continued ended with such.
+        polished: np.ndarray | None = start.labels if isinstance(start, Solution) else None
         dense, enough = False, (lead - self.constant) * (1 + BEHIND)
         helped = proven_at = np.inf  # what the objective must fall below to be helped again
         while True:

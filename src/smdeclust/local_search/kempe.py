@@ -322,8 +322,7 @@ def swap_chains(
     `objective` is without what no labels change. Changes `labels` and `centers`; returns whether
     any chain was swapped.
     """
-    if bounds is None:
-        bounds = Bounds.none_empty(contracted.weights, np.zeros(contracted.n_clusters))
+    bounds = contracted.none_empty if bounds is None else bounds
     n_swaps = kempe_descent(
         contracted.points, contracted.weights, *contracted.graph.hard_part.arrays[:2],
         contracted.graph.soft_part.arrays, labels, centers, objective, bounds.counts, bounds.low,

@@ -110,6 +110,8 @@ class State:
 
 def partition(labels: np.ndarray) -> bytes:
     """The same for the same clusters, however they are numbered."""
-    _, first, number = np.unique(labels, return_index=True, return_inverse=True)
-    numbers = np.argsort(np.argsort(first))[number].astype(np.int32)
+    n = len(labels)
+    first = np.full(int(labels.max()) + 1, n)
+    first[labels[::-1]] = np.arange(n)[::-1]  # (of several for one cluster the last one stays)
+    numbers = np.argsort(np.argsort(first))[labels].astype(np.int32)
     return blake2b(numbers.tobytes(), digest_size=16).digest()
