@@ -337,11 +337,12 @@ def _parts() -> dict[str, Callable[[], Any]]:
 
     X = np.random.default_rng(0).normal(size=(60, 3))
     halves = Constraints(n_points=60).quota(["a", "b"] * 30, 0.4, 0.6)
+    sizes: dict[str, Any] = {"size_min": 15, "size_max": 22}  # they bind, and so have prices
     ring = [(i, (i + 1) % 8) for i in range(8)]
     dense = [(i, j) for i in range(24) for j in range(i) if i % 3 != j % 3]
 
     def fit(points: Any = X, k: int = 3, storage: str | None = None, **known: Any) -> Any:
-        given = {name: known.pop(name) for name in ("size_max", "metric") if name in known}
+        given = {name: known.pop(name) for name in (*sizes, "metric") if name in known}
         model = SMDEClust(k, random_state=0, max_time=30, **given)
         model._storage = storage
         return model.fit(points, **known)
@@ -353,8 +354,8 @@ def _parts() -> dict[str, Callable[[], Any]]:
         "dense pairs": lambda: fit(cannot_link=dense),
         "soft pairs": lambda: fit(soft_must_link=[(0, 1)], soft_cannot_link=[(2, 3), (3, 4)]),
         "many clusters": lambda: fit(k=12),
-        "sizes": lambda: fit(size_max=25),
-        "sizes and pairs": lambda: fit(size_max=25, cannot_link=[(2, 3)]),
+        "sizes": lambda: fit(**sizes),
+        "sizes and pairs": lambda: fit(**sizes, cannot_link=[(2, 3)]),
         "quotas": lambda: fit(constraints=halves),
         "a learned distance": lambda: fit(metric="learned", must_link=[(0, 1)]),
         "large data": lambda: fit(storage="blocks", cannot_link=[(2, 3)]),
