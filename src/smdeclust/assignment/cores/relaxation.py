@@ -55,8 +55,10 @@ class LinearRelaxation:
 
     # ---------------------------------------------------------------- growing the LP
 
-    def _activate(self, nodes: IntArray) -> None:
-        nodes = nodes[~self.active[nodes]]
+    def _activate(self, entering: IntArray) -> None:
+        new = np.zeros(len(self.active), dtype=bool)
+        new[entering] = True
+        nodes = np.flatnonzero(new & ~self.active)
         if len(nodes) == 0:
             return
         self.active[nodes] = True
@@ -85,7 +87,7 @@ class LinearRelaxation:
     def add_rows(self, rows: Rows) -> None:
         """Add rows: the weighted sum of x over the variables of each is at most its rhs."""
         starts, nodes, labels, coefficients, rhs = rows
-        self._activate(np.unique(nodes))
+        self._activate(nodes)
         m, size = len(rhs), np.diff(starts)
         row = np.repeat(np.arange(m), size)
         known = self.allowed[nodes, labels]
@@ -176,10 +178,11 @@ class LinearRelaxation:
         if changed.any():
             upper = np.where(open_labels[changed], np.inf, 0.0)
             self._program.set_upper(self.column[changed], upper)
-        for v in nodes[self.active[nodes]]:
-            if was_open[v, self.key[v]] != open_labels[v, self.key[v]]:
-                # Without its key, the other labels of a node make up 1.
-                self._program.set_low(self.row[v], 0.0 if open_labels[v, self.key[v]] else 1.0)
+        entered = nodes[self.active[nodes]]
+        key_open = open_labels[entered, self.key[entered]]
+        for i in np.flatnonzero(key_open != was_open[entered, self.key[entered]]):
+            # Without its key, the other labels of a node make up 1.
+            self._program.set_low(self.row[entered[i]], 0.0 if key_open[i] else 1.0)
 
     def solve(self, budget: Budget) -> bool:
         """Re-optimize and charge the pivots, at least one; False if it failed (see `feasible`)."""

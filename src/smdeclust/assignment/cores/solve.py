@@ -59,23 +59,22 @@ def solve_core(
     if n == 0:
         return CoreResult(np.zeros(0, np.int64), 0.0, 0.0, True)
     instance = Instance.of(costs, graph)
-    allowed = useful_labels(instance)
-    if not allowed.any(axis=1).all():
-        return CoreResult(None, np.inf, np.inf, True)
-
     # Only what a label costs above the cheapest one of its node matters.
-    cheapest = np.where(allowed, instance.costs, np.inf).min(axis=1)
+    cheapest = instance.costs.min(axis=1)
     base = float(cheapest.sum())
+    if base == np.inf:
+        return CoreResult(None, np.inf, np.inf, True)
     rounding = RELATIVE_ROUNDING * float(np.abs(cheapest).sum())
     regrets = replace(instance, costs=instance.costs - cheapest[:, None])
     labels, regret = _first_labels(regrets, upper_labels, coloring, budget)
-    if regret <= rounding:
+    if regret <= rounding or budget.is_spent():
         return _result(instance, labels, base, 0.0, rounding)
+    allowed = useful_labels(instance)
     if labels is not None:
         # A label whose regret alone exceeds the total regret of the incumbent cannot pay.
         allowed &= regrets.costs < regret
     limited = min(budget.deadline, budget.max_nodes, budget.max_pivots) < np.inf
-    if budget.is_spent() or (limited and np.count_nonzero(allowed) > MOST_OPEN):
+    if limited and np.count_nonzero(allowed) > MOST_OPEN:
         return _result(instance, labels, base, 0.0, rounding)
     # The linear programs have absolute tolerances. Powers of two round nothing.
     largest = float(np.where(allowed, regrets.costs, 0.0).max())
