@@ -6,8 +6,9 @@
     python -m benchmarks.engine memory   # peak memory of a local search beyond the data
     python -m benchmarks.engine cold     # import, and first fit with nothing compiled (processor s)
 
-All sides of a comparison run in turn, in one process, on the same data, start and threads. The
-paper's data must be in SMDECLUST_DATA.
+All sides of a comparison run in turn, in one process, on the same data, start and threads. Times
+against Gurobi are processor seconds: other work on the machine does not count. The paper's data
+must be in SMDECLUST_DATA.
 """
 
 from __future__ import annotations
@@ -74,12 +75,12 @@ def gurobi_local_search(X, start, must, cannot, env):
 
 
 def best_of(function, repeats):
-    """Least time of several calls, and the last result."""
+    """Least processor time of several calls, and the last result."""
     times = []
     for _ in range(repeats):
-        begun = time.perf_counter()
+        begun = time.process_time()
         result = function()
-        times.append(time.perf_counter() - begun)
+        times.append(time.process_time() - begun)
     return min(times), result
 
 
