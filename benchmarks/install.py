@@ -98,6 +98,7 @@ def measure(name: str, python: Path, tasks: dict[str, tuple[str, str]], folder: 
         rows = []
         for attempt in range(3):
             cold = {"NUMBA_CACHE_DIR": str(folder / f"cold {name} {task} {attempt}")}
+            shutil.rmtree(cold["NUMBA_CACHE_DIR"], ignore_errors=True)  # kept by an earlier run
             code = MEASURE.format(importing=importing, model=model)
             done = subprocess.run(
                 [python, "-c", code], capture_output=True, text=True, check=True,
