@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,13 @@ def test_the_command_line_says_whether_it_compiles(
         prebuilt.ready_folder.cache_clear()
         assert starting().startswith(said)
     prebuilt.ready_folder.cache_clear()
+
+
+def test_kernels_are_pickled_by_name() -> None:
+    """Other processes look a kernel up, and compile or load it when they call it."""
+    from smdeclust.structure.groups import join_pairs
+
+    assert pickle.loads(pickle.dumps(join_pairs)) is join_pairs
 
 
 def test_no_folder_to_write_to(tmp_path: Path) -> None:
