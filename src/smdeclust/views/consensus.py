@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.store import SOFT
 from smdeclust.views.classes import Classes, mean_length, see_classes
+from smdeclust.views.forest import FOREST, Forest
 from smdeclust.views.held_out import N_FOLDS, Fold, HeldOut, folds
 from smdeclust.views.scene import Scene, Seen, View, kept_as_hard, rows_to_learn_from
 from smdeclust.views.second_look import SECOND_LOOK, look_again, place_again
@@ -89,12 +90,13 @@ def one_hot(seen: Mapping[str, Seen], scale: Mapping[str, np.ndarray], k: int) -
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """The last pass: borders between clusters, on the features of all views."""
+    """The last pass: borders between clusters, on the features of all views and a forest."""
 
     labels: np.ndarray
     weights: np.ndarray
     offsets: dict[str, np.ndarray]
     sizes: dict[str, float]
+    forest: Forest
 
     @classmethod
     def of(cls, seen: Mapping[str, Seen], start: np.ndarray, scene: Scene) -> "Refined | None":
@@ -102,24 +104,27 @@ class Refined:
         offered = {n: one.features for n, one in seen.items() if one.features is not None}
         if not offered:
             return None
+        forest = Forest.of(scene, start)
+        offered[FOREST] = forest.shares
         # Features of a view are centered and of length 1 on average, so that views count alike.
         offsets = {n: f.mean(axis=0) for n, f in offered.items()}
         sizes = {n: mean_length(f - offsets[n]) for n, f in offered.items()}
-        features = stacked(seen, offsets, sizes)
+        features = stacked(offered, offsets, sizes)
         labels, weights = see_classes(features, start, scene)
-        return cls(labels, weights, offsets, sizes)
+        return cls(labels, weights, offsets, sizes, forest)
 
     def costs(self, seen: Mapping[str, Seen]) -> np.ndarray:
-        """(n, K) minus log probabilities of the classes of placed points."""
-        features = stacked(seen, self.offsets, self.sizes)
+        """(n, K) minus log probabilities of the classes of points placed by views and forest."""
+        offered = {n: np.asarray(seen[n].features) for n in self.offsets}
+        features = stacked(offered, self.offsets, self.sizes)
         return -np.asarray(log_softmax(features @ self.weights, axis=1))
 
 
 def stacked(
-    seen: Mapping[str, Seen], offsets: Mapping[str, np.ndarray], sizes: Mapping[str, float]
+    offered: Mapping[str, np.ndarray], offsets: Mapping[str, np.ndarray], sizes: Mapping[str, float]
 ) -> np.ndarray:
     """(n, m) features of all views, and a constant."""
-    parts = [(np.asarray(seen[n].features) - offsets[n]) / sizes[n] for n in offsets]
+    parts = [(offered[n] - offsets[n]) / sizes[n] for n in offsets]
     return np.hstack([*parts, np.full((len(parts[0]), 1), 0.3)])
 
 
@@ -154,6 +159,8 @@ class Guided:
         }
         if self.again is not None:
             placed = place_again(self.again, placed)
+        if isinstance(self.decision, Refined):
+            placed[FOREST] = self.decision.forest.place(X)
         return self.decision.costs(placed)
 
     @property

@@ -19,7 +19,7 @@ from sklearn.neighbors import NearestNeighbors
 from smdeclust.constraints import Constraints
 from smdeclust.kernels import kernel
 from smdeclust.structure.groups import contract
-from smdeclust.views.scene import Scene, Seen, nearest_means
+from smdeclust.views.scene import LEAST_WEIGHT, Scene, Seen, nearest_means
 
 # Neighbors of a point, and the one whose distance is the local scale (Zelnik-Manor and Perona).
 N_NEIGHBORS = 10
@@ -35,9 +35,6 @@ SPREADING_STEPS = 8
 # Steps by which known classes spread.
 REACH = 100
 LEAST_SHARE = 1e-3
-
-# A point of no weight has labels nevertheless: it counts as this share of a point.
-LEAST_WEIGHT = 1e-6
 
 # Weight of cannot-links between points that are not neighbors.
 FAR_APART = 0.2
@@ -330,7 +327,7 @@ class NeighborGraph:
     def see(self, scene: Scene) -> Seen:
         """Propagate the pairs, take leading eigenvectors, and cluster these."""
         if self.learned:
-            neighbors, plain = Neighbors.of(scene.learned.coordinates), None
+            neighbors, plain = Neighbors.of(scene.contrast.coordinates), None
         else:
             neighbors, plain = self._neighbors, self._plain
         links = Links.of(scene.known)
@@ -339,7 +336,7 @@ class NeighborGraph:
         found = coordinates(neighbors.graph, *size, links, plain, scene.weight)
         # What is free of knowledge is a feature of its own.
         features = found if plain is None else np.hstack([found, plain])
-        distance = scene.learned if self.learned else None
+        distance = scene.contrast if self.learned else None
         if reached is None:
             labels = scene.cluster(found)
         else:

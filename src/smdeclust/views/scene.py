@@ -22,6 +22,13 @@ from smdeclust.structure.pairs import broken_pairs
 # Rows that a distance is learned from at most; those in pairs come first.
 MAX_LEARNED_FROM = 5000
 
+# A point of no weight has labels nevertheless: it counts as this share of a point.
+LEAST_WEIGHT = 1e-6
+
+# Variance between clusters that every direction is taken to have, where it is 1 inside them, and the
+# points per column below which this is more than twice as much: clusters of few points say little.
+LEAST_CONTRAST, FEW_PER_COLUMN = 0.2, 40
+
 
 @dataclass(frozen=True, eq=False)
 class Seen:
@@ -203,6 +210,22 @@ class Scene:
         """Labels in the learned distance."""
         return self.cluster(self.learned.coordinates)
 
+    @cached_property
+    def contrast(self) -> "LearnedMap":
+        """The learned distance, in which directions count more if its clusters differ in them.
+
+        A direction in which a point of a cluster has variance 1 and the means of the clusters have
+        variance v is multiplied by the root of (v + c) / (v + c + 1).
+        """
+        points, share = self.learned.coordinates, self.weights / self.weights.sum()
+        n, d = points.shape
+        means = cluster_means(points, self.learned_labels, weight=self.weights)
+        gaps = means[self.learned_labels] - share @ points
+        between, axes = np.linalg.eigh((gaps * share[:, None]).T @ gaps)
+        least = LEAST_CONTRAST * (1 + (FEW_PER_COLUMN * d / n) ** 2)
+        between = np.maximum(between, 0.0) + least
+        return self.learned.turned(axes * np.sqrt(between / (1 + between)))
+
 
 def kept_as_hard(known: Constraints, labels: np.ndarray) -> Constraints:
     """The hard pairs, and the soft ones that these labels keep: so they do not contradict."""
@@ -240,6 +263,10 @@ class LearnedMap:
     def map(self, X: np.ndarray) -> np.ndarray:
         """Points in the coordinates of this distance."""
         return np.asarray(self.frame.enter(self.tempered.map(X)) @ self.root.T)
+
+    def turned(self, axes: np.ndarray) -> Self:
+        """The same with its coordinates multiplied by a matrix."""
+        return replace(self, root=axes.T @ self.root, coordinates=self.coordinates @ axes)
 
 
 def rows_to_learn_from(
