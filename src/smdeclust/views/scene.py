@@ -25,8 +25,8 @@ MAX_LEARNED_FROM = 5000
 # A point of no weight has labels nevertheless: it counts as this share of a point.
 LEAST_WEIGHT = 1e-6
 
-# Variance between clusters that every direction is taken to have, where it is 1 inside them, and the
-# points per column below which this is more than twice as much: clusters of few points say little.
+# Variance between clusters that every direction is taken to have, where it is 1 inside them. With
+# this many points per column it is twice as much, and soon more: few points say little.
 LEAST_CONTRAST, FEW_PER_COLUMN = 0.2, 40
 
 
