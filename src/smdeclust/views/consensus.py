@@ -189,8 +189,8 @@ def guide(scene: Scene, views: Sequence[View]) -> Guided:
     views = [copy.deepcopy(view) for view in views]
     seen: dict[str, Seen] = {}
     for number, view in enumerate(views):
-        if seen and clock.spent() >= 1:
-            break
+        if seen and not clock.suffices(view.name, len(scene.X)):
+            continue
         clock.begin_step(1 / (len(views) - number + 1))
         seen[view.name] = _prepared(view, scene).see(scene)
         logger.info("view %s seen", view.name)
@@ -277,14 +277,12 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
     step = SHARE_OF_WEIGHING / (N_FOLDS * (len(views) + 1))  # of the whole time
     n_folds = max(2, ROWS_OF_FOLDS // len(scene.X))
     for number, fold in enumerate(islice(folds(scene.known, rng), n_folds)):
-        if not trials:
-            for view in views:
-                _prepared(view, scene)
         part = replace(scene, known=fold.known, n_searches=QUICK)
         seen = {}
         for place, view in enumerate(views):
             clock.begin_step(step / (1 - step * (number * (len(views) + 1) + place)))
-            seen[view.name] = view.see(part)
+            with clock.timing(view.name, len(part.X)):
+                seen[view.name] = (view if number else _prepared(view, part)).see(part)
             if clock.n_stand_ins or clock.spent() > enough:
                 break
         else:

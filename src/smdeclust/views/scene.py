@@ -6,6 +6,8 @@ points under some constraints, and `place` says where new points are.
 """
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, Self
@@ -18,6 +20,10 @@ from smdeclust.distance import FULL, Frame, learn
 from smdeclust.points.centers import cluster_means
 from smdeclust.structure.groups import contract
 from smdeclust.structure.pairs import broken_pairs
+
+# Seconds of a view grow by this power of the number of points: neighbors by the square, the rest by
+# the number itself.
+GROWTH = 1.5
 
 # Rows that a distance is learned from at most; those in pairs come first.
 MAX_LEARNED_FROM = 5000
@@ -66,6 +72,7 @@ class Clock:
         self.begun = time.perf_counter()
         self.stopped = False
         self.n_stand_ins = 0
+        self._paces: dict[str, float] = {}
 
     def spent(self) -> float:
         """Which share of the time is over: 0 without a limit, 1 after a stop."""
@@ -79,6 +86,20 @@ class Clock:
         if self.stopped:
             return 0.0
         return None if self.until is None else max(0.0, self.until - time.perf_counter())
+
+    @contextmanager
+    def timing(self, view: str, n_points: int) -> Iterator[None]:
+        """Note how long a view takes for so many points."""
+        begun = time.perf_counter()
+        yield
+        pace = (time.perf_counter() - begun) / n_points**GROWTH
+        self._paces[view] = max(pace, self._paces.get(view, 0.0))
+
+    def suffices(self, view: str, n_points: int) -> bool:
+        """Whether a view would end in time, as far as its pace is known."""
+        expected = self._paces.get(view, 0.0) * n_points**GROWTH
+        late = self.deadline is not None and time.perf_counter() + expected >= self.deadline
+        return not late and not self.stopped
 
     def begin_step(self, share: float) -> None:
         """What follows may take this share of the time that is left."""
