@@ -16,10 +16,18 @@ def test_fit_guided(cli, flowers):
     document = json.loads((out / "result.json").read_text())
     assert document["broken_must_links"] == document["broken_cannot_links"] == 0
     assert set(document["view_weights"]) >= {"given", "graph"}
-    assert "how it was decided" in (out / "report.html").read_text()
+    report = " ".join((out / "report.html").read_text().split())
+    assert "how it was decided" in report
+    assert "the shape of its cluster or a constraint keeps the point in its cluster" in report
+    assert "only the constraints keep" not in report
+    assert "pairs keep the point" not in report
     placed = cli("predict", flowers, "--result", out)
     assert placed.code != 0
     assert "--method guided" in placed.err.replace("\n", " ")
+    assert "Name the folder" not in placed.err.replace("\n", " ")
+    folder = cli("plot", out, "--picture", "diversity", "--out", flowers.parent / "run.svg")
+    assert "this is a folder" in folder.err
+    assert "not JSON" not in folder.err
     said = " ".join(cli("certify", flowers, "--result", out, "--max-time", 5).err.split())
     assert "the fit (guided) did not minimize this sum of squares" in said
 

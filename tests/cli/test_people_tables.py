@@ -289,6 +289,8 @@ def test_rows_with_gaps_can_be_left_out(cli, customers, tmp_path, capsys):
     assert result.code == 0, result.err
     said = " ".join(result.err.split())
     assert "1 row with a missing value left out, and 1 pair with them." in said
+    assert "1 missing, their rows left out" in said
+    assert "placed at the mean" not in said
     rows = list(csv.DictReader((out / "table.csv").open(encoding="cp1252"), delimiter=";"))
     assert [row["customer_id"] for row in rows if not row["cluster"]] == ["C05"]
     assert len((out / "labels.csv").read_text().splitlines()) == 60

@@ -56,6 +56,7 @@ def test_encodings(cli, tmp_path, encoding):
     assert document["ids"] == ["ä", "ö", "ü"]
     assert document["labels"][0] == document["labels"][2]
     assert "no encoding" in cli(*options, "--encoding", "klingon").err
+    assert "for pairs, UTF-8" in " ".join(cli("fit", "--help").out.replace("│", "").split())
 
 
 def test_all_bad_cells_at_once(cli, tmp_path):

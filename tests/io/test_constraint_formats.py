@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -181,6 +182,17 @@ def test_ids(tmp_path: Path, content: str) -> None:
         assert_pairs(read_constraints(path, ids=["a", "b c", 7, "d"], format=name))
     with pytest.raises(InvalidInputError, match="found the id '[^']*', expected an id of the data"):
         read_constraints(path, ids=["x", "y", "z", "w"])
+
+
+def test_ids_that_look_the_same(tmp_path: Path) -> None:
+    """An umlaut may be one character or two, in either file; other spellings are suggested."""
+    for ours, theirs in (("NFC", "NFD"), ("NFD", "NFC")):
+        ids = [unicodedata.normalize(ours, name) for name in ("Lena Krüger", "Otto Weiß")]
+        path = save(tmp_path, unicodedata.normalize(theirs, "i,j,type\nLena Krüger,Otto Weiß,ml\n"))
+        assert read_constraints(path, ids=ids).must_link.tolist() == [[0, 1]]
+    path = save(tmp_path, "i,j,type\nLena Kruger,Otto Weiß,ml\n")
+    with pytest.raises(InvalidInputError, match=r"line 2: .*Did you mean 'Lena Krüger'\?"):
+        read_constraints(path, ids=["Lena Krüger", "Otto Weiß"])
 
 
 def test_labels_of_named_points(tmp_path: Path) -> None:

@@ -25,8 +25,9 @@ _FOLDER = "the folder that 'smdeclust fit --out' wrote"
 
 def read_json(path: Path, what: str) -> dict[str, Any]:
     """Read a JSON object; `what` the file should be."""
+    text = decode(read_bytes(path), path)
     try:
-        document = json.loads(decode(read_bytes(path), path))
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise CommandError(f"{path}: this is not JSON ({error}). Name {what}.") from error
     if not isinstance(document, dict):
@@ -141,8 +142,9 @@ def read_fitted(path: Path) -> Fitted:
     document = read_json(file, _FOLDER)
     try:
         if "view_weights" in document:
-            raise ValueError(
-                "it is from --method guided; in Python, GuidedClustering.predict assigns new rows"
+            raise CommandError(
+                f"{file}: new rows cannot be assigned to the clusters of --method guided on the "
+                "command line. Use GuidedClustering.predict in Python, or fit with another method."
             )
         model: dict[str, Any] = {
             name: None if value is None else np.asarray(value, dtype=np.float64)

@@ -48,7 +48,8 @@ class Reading:
       --standardize/--no-standardize: Use only columns of numbers, scaled to mean 0 and standard
         deviation 1; --no-standardize is the same as --raw.
       --result -r DIR: Folder written by 'fit --out': columns are prepared in the same way.
-      --encoding NAME: Encoding of text files, such as cp1252 (default: recognized).
+      --encoding NAME: Encoding of text files, such as cp1252 (default: recognized;
+        for pairs, UTF-8).
 
     Reading the pairs:
       --format NAME: json, links, csv, signed, graphs, two-column, matrix, groups, labels or ids
@@ -244,6 +245,8 @@ def _prepare(
             kept = np.flatnonzero(~features.gaps(file.frame))
             if len(kept) == 0:
                 raise CommandError(f"{file.path}: every row has a missing value (--drop-gaps).")
+            for name, done in features.done_.items():
+                features.done_[name] = done.replace("placed at the mean", "their rows left out")
         frame = file.frame if kept is None else file.frame.iloc[kept]
         points = features.transform(frame) if points is None else points
         weight, name = None, features.weight_column_

@@ -1,6 +1,6 @@
 """Rows and pairs as people give them: ids, confidences, prices; and the pairs of some rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -71,14 +71,19 @@ def row_of(value: Any, row_of_id: dict[Any, int], where: str) -> int:
         row = None
     if row is not None:
         return row
-    hint = ""
-    if isinstance(value, str) and len(row_of_id) <= _MAX_SUGGESTED_FROM:
-        hint = did_you_mean(value, [known for known in row_of_id if isinstance(known, str)])
+    hint = suggestion(value, row_of_id)
     example = repr(next(iter(row_of_id), None))
     raise InvalidInputError(
         f"{where} names {value!r}, which is not an id of the data (ids look like {example}).{hint} "
         f"To use row positions instead, pass by_row=True."
     )
+
+
+def suggestion(value: Any, row_of_id: Mapping[Any, int]) -> str:
+    """Name the id that is spelled almost like an unknown one, if there are not too many."""
+    if not isinstance(value, str) or len(row_of_id) > _MAX_SUGGESTED_FROM:
+        return ""
+    return did_you_mean(value, [known for known in row_of_id if isinstance(known, str)])
 
 
 def did_you_mean(word: str, known: list[str]) -> str:

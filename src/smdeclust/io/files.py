@@ -10,6 +10,7 @@ import io
 import math
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from smdeclust.constraints.rows import suggestion
 from smdeclust.exceptions import InvalidInputError
 from smdeclust.extras import MissingExtraError, optional
 
@@ -279,10 +281,13 @@ class RowResolver:
         """Return the row position that ``word`` stands for."""
         if self.row_of_id is not None:
             row = self.row_of_id.get(plain_cell(word), self.row_of_id.get(word))
+            for form in ("NFC", "NFD"):  # an umlaut is one character or two
+                row = self.row_of_id.get(unicodedata.normalize(form, word)) if row is None else row
             if row is not None:
                 return row
             todo = (
                 f"Correct the id, or read the file as row positions ({argument('pairs_by_row')})."
+                f"{suggestion(word, self.row_of_id)}"
             )
             wrong = f"the id {shown(word)}", "an id of the data's id column", todo
         else:
