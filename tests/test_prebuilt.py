@@ -97,6 +97,40 @@ def test_kernels_are_pickled_by_name() -> None:
     assert pickle.loads(pickle.dumps(join_pairs)) is join_pairs
 
 
+def test_threads_share_what_was_made_of_a_kernel() -> None:
+    """What one thread has made of a function is what a slower one gets, too."""
+    from smdeclust.kernels import Kernel
+    from smdeclust.structure.groups import join_pairs
+
+    make = vars(Kernel)["compiled"].func  # (without the lock that Python had until 3.11)
+    assert make(join_pairs) is make(join_pairs) is join_pairs.compiled
+
+
+def test_garbage_is_collected_after_threads_have_compiled(tmp_path: Path) -> None:
+    """A thread that comes while another one compiles does not switch collection off for good."""
+    call = """
+import gc, threading
+from some_kernels import four_times, twice
+first, busy = threading.Thread(target=four_times, args=(3,)), threading.Event()
+is_on, switch_off = gc.isenabled, gc.disable
+def disable():
+    switch_off()
+    busy.set()
+def isenabled():
+    found = is_on()
+    if not found:
+        first.join()
+    return found
+gc.disable, gc.isenabled = disable, isenabled
+first.start()
+busy.wait()
+twice(3)
+first.join()
+print(is_on())
+"""
+    assert run(tmp_path, call) == "True"
+
+
 def test_no_folder_to_write_to(tmp_path: Path) -> None:
     """Where numba finds no folder for its cache, kernels are compiled without one."""
     without = """
@@ -134,6 +168,15 @@ def other(*args, **options):
     made, inner = njit(*args, **options), "no_cpython_wrapper" in options
     return lambda function: Other(made(function)) if inner else made(function)
 numba.njit = other
+""",
+    "its flags are made in another way": """
+from numba.core.compiler import Flags
+start = Flags.__init__
+def other(self, *given, **named):
+    if type(self) is not Flags:
+        raise TypeError("flags are made in another way")
+    start(self, *given, **named)
+Flags.__init__ = other
 """,
     "what it makes of a function has another form": """
 from numba.core import compiler

@@ -32,10 +32,11 @@ class Kernel:
         kernels are compiled as numba does it by itself.
         """
         try:
-            return _tuned(self._function, self._options)
+            made = _tuned(self._function, self._options)
         except Exception as error:
             logger.debug("numba is not as expected: %s", error)
-            return _plain(self._function, self._options)
+            made = _plain(self._function, self._options)
+        return vars(self).setdefault("compiled", made)  # (what another thread has made counts)
 
     @property
     def _numba_type_(self) -> Any:
@@ -70,6 +71,7 @@ def _tuned(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     one for each of them, a fifth of all its work.
     """
     import numba
+    from numba.core.compiler_lock import global_compiler_lock as one_by_one
 
     from smdeclust.prebuilt import Kept
 
@@ -87,10 +89,10 @@ def _tuned(function: Callable[..., Any], options: dict[str, Any]) -> Any:
         plain = {name: numba.types.unliteral(kind) for name, kind in keywords.items()}
         return inner.get_call_template(tuple(map(numba.types.unliteral, args)), plain)
 
-    for made in (outer, inner):
-        made._compiler._customize_flags = quick_flags()
+    outer._compiler._customize_flags = inner._compiler._customize_flags = quick_flags()
     outer.get_call_template, outer.get_overload = call_template, inner.get_overload
-    outer._cache, outer.compile = Kept(function, outer._cache), _undisturbed(outer.compile)
+    outer._cache = Kept(function, outer._cache)
+    outer.compile = one_by_one(_undisturbed(outer.compile))
     return outer
 
 
@@ -129,6 +131,7 @@ def quick_flags() -> Any:
         def __eq__(self, other: object) -> bool:
             return isinstance(other, Quick) and self.key == other.key
 
+    Quick(Flags())  # (another numba is noticed here, and not by the first call of a kernel)
     return Quick
 
 

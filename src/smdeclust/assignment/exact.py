@@ -84,9 +84,7 @@ def assign_groups(
     `costs` has the shape (G, K). The result is that of ``assign``. It does not include the prices
     of soft pairs that every clustering breaks.
     """
-    bounds = known.group_bounds
-    if bounds is None:
-        bounds = Bounds.none_empty(known.weights, np.zeros(known.n_clusters))
+    bounds = known.group_bounds or Bounds.none_empty(known.weights, np.zeros(known.n_clusters))
     return assign(costs, known.graph, bounds, upper, budget)
 
 
