@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from smdeclust import Constraints, InvalidInputError, SMDEClust, TableFeatures
-from smdeclust.tables.values import values_of
+from smdeclust.tables.values import as_moments, values_of
 
 
 def customers(n: int = 120) -> pd.DataFrame:
@@ -358,6 +358,17 @@ def test_classes_in_other_languages(name):
     table.loc[5:, name] = None
     features = TableFeatures().fit(table)
     assert (features.class_column_, features.columns_out()) == (name, ["x"])
+
+
+def test_years_of_two_digits():
+    """They are read as Excel reads them, whatever the year is now: 75 is not 2075."""
+    born = {
+        "3.12.75": 1975, "31.10.68 08:30": 1968, "1.1.30": 1930, "1.1.29": 2029,
+        "15. Oktober 49": 1949, "2-Mar-24": 2024, "12/31/65": 1965, "2.3.2001": 2001,
+        "15.10.2075": 2075,
+    }  # fmt: skip
+    read = as_moments(pd.Series(list(born)))
+    assert read.column.dt.year.tolist() == list(born.values())
 
 
 def test_words_among_dates():

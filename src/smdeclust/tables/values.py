@@ -53,6 +53,11 @@ _MONTHS = (
 )  # fmt: skip
 _MONTH_OF = {begin: names[:3] for names in _MONTHS for begin in names.split()}
 _MONTH = re.compile(rf"\b({'|'.join(_MONTH_OF)})[^\W\d]*")
+# Years of two digits are read as Excel reads them (pandas: by the clock, 75 as 2075 in 2026).
+_DAY = r"(?:0?[1-9]|[12]\d|3[01])"
+_SHORT = re.compile(
+    rf"^({_DAY}(?:[/.-]{_DAY}[/.-]|(?:\.? |-)[^\W\d]{{3,9}}(?:\.? |-)))(\d\d)(?= |$)"
+)
 _LOOK = 2_000
 _NUMERIC = ("integer", "floating", "mixed-integer-float", "decimal")
 
@@ -281,7 +286,8 @@ def as_moments(words: Series, decimal: str = ".", day_first: DayFirst | None = N
         beyond = r"^\d+\D(?:1[3-9]|[2-9]\d)\D" if first else r"^(?:1[3-9]|[2-9]\d)\D"
         other = some[some.str.match(beyond)] if mark else some[:0]
         some = some.drop(other.index) if strict else some
-        read[some.index] = _without_zone(pd.to_datetime(some, dayfirst=first, **how))
+        full = some.str.replace(_SHORT, lambda d: f"{d[1]}{20 - (d[2] >= '30')}{d[2]}", regex=True)
+        read[some.index] = _without_zone(pd.to_datetime(full, dayfirst=first, **how))
         unclear = [date for date in some[read[some.index].notna()] if _UNCLEAR.match(date)]
         if mark:
             used[str(mark)] = first
