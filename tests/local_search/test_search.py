@@ -286,3 +286,19 @@ def test_a_search_behind_the_best_ends_without_another_proof():
         assert behind.objective <= every.objective * (1 + 1e-12) or not behind.proven
         n_shorter += behind.n_iterations < every.n_iterations
     assert n_shorter > 0
+
+
+def test_a_search_that_is_given_up_is_not_proven() -> None:
+    """A continued search far behind the best one ends early, and claims no optimal labels."""
+    rng = np.random.default_rng(1)
+    classes, X = np.arange(60) % 5, rng.normal(size=(60, 2))
+    apart = [(i, j) for i in range(60) for j in range(i) if classes[i] != classes[j]]
+    problem = Problem.build(X, 5, cannot_link=[pair for pair in apart if rng.random() < 0.08])
+    searches = Searches(problem, True, Limits.of(proof_pivots=2000))
+    assert searches.steps is not None
+    rough, whole = searches.steps
+    for _ in range(4):
+        found = whole(rough(problem.enter(X[rng.choice(60, 5, replace=False)])))
+        if found.proven:
+            best = exact_assignment(problem, problem.centers(found.labels))
+            assert best.cost == pytest.approx(found.objective, rel=1e-12)

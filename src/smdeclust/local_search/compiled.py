@@ -101,7 +101,7 @@ class CompiledSearch:
                 and (kept is None or _fell(state, kept))
                 and (polished is None or (state.labels != polished).any())
             ):
-                kept = state.copy()
+                kept = replace(state.copy(), proven=state.proven and not stuck)
                 if swap_chains(contracted, state.labels, state.centers, state.objective):
                     state.proven = False
                     polished = state.labels.copy()
