@@ -68,12 +68,20 @@ def test_votes_know_nothing_of_labels_drawn_at_random() -> None:
     assert (forest.shares.argmax(axis=1) == labels).mean() < 0.5
 
 
-def test_few_points_and_points_of_no_weight_grow_trees() -> None:
-    """Eight points, two of them with a weight."""
+def test_all_points_have_votes_whatever_they_weigh() -> None:
+    """Of eight points, one weighs a million times as much as the others, and four nothing."""
     X, labels = np.arange(16.0).reshape(8, 2), np.repeat([0, 1], 4)
-    weight = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    weight = np.array([1e6, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0])
     shares = Forest.of(scene_of(X, labels, weight), labels).shares
-    assert np.isfinite(shares).all()
+    assert shares.sum(axis=1) == pytest.approx(1)
+
+
+def test_an_outlier_does_not_spoil_the_thresholds() -> None:
+    """One value a million times as large as the others leaves the votes as they are."""
+    X, classes = stripes(300)
+    X[0, 0] = 1e6
+    shares = Forest.of(scene_of(X, classes), classes).shares
+    assert (shares.argmax(axis=1) == classes)[1:].mean() > 0.9
 
 
 def test_new_points_get_the_votes_of_their_place() -> None:

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier
 
-from smdeclust.views.scene import LEAST_WEIGHT, Scene, Seen
+from smdeclust.views.scene import Scene, Seen, Tempered
 
 FOREST = "forest"
 
@@ -19,6 +19,7 @@ class Forest:
     """Trees that were grown from the labels of some points."""
 
     trees: ExtraTreesClassifier
+    tempered: Tempered  # thresholds are drawn from the range of a column: outliers would spoil them
     shares: np.ndarray  # (N, K) votes for each cluster, of the trees that did not see the point
 
     @classmethod
@@ -32,11 +33,11 @@ class Forest:
             max_samples=MAX_GROWN_FROM if len(labels) > MAX_GROWN_FROM else None,
             random_state=scene.seed,
         )
-        weight = np.maximum(scene.weights / scene.weights.mean(), LEAST_WEIGHT)
-        trees.fit(scene.X, labels, weight)
-        return cls(trees, np.nan_to_num(trees.oob_decision_function_))
+        # Not by weight: a heavy point would be in the sample of every tree, and get no votes.
+        trees.fit(scene.tempered.map(scene.X), labels)
+        return cls(trees, scene.tempered, np.nan_to_num(trees.oob_decision_function_))
 
     def place(self, X: np.ndarray) -> Seen:
         """Votes for the clusters of new points."""
-        shares = self.trees.predict_proba(X)
+        shares = self.trees.predict_proba(self.tempered.map(X))
         return Seen(shares.argmax(axis=1), features=shares)

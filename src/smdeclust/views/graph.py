@@ -19,7 +19,7 @@ from sklearn.neighbors import NearestNeighbors
 from smdeclust.constraints import Constraints
 from smdeclust.kernels import kernel
 from smdeclust.structure.groups import contract
-from smdeclust.views.scene import LEAST_WEIGHT, Scene, Seen, nearest_means
+from smdeclust.views.scene import Scene, Seen, nearest_means
 
 # Neighbors of a point, and the one whose distance is the local scale (Zelnik-Manor and Perona).
 N_NEIGHBORS = 10
@@ -35,6 +35,9 @@ SPREADING_STEPS = 8
 # Steps by which known classes spread.
 REACH = 100
 LEAST_SHARE = 1e-3
+
+# A point of no weight has labels nevertheless: it counts as this share of a point.
+LEAST_WEIGHT = 1e-6
 
 # Weight of cannot-links between points that are not neighbors.
 FAR_APART = 0.2

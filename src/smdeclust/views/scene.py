@@ -28,9 +28,6 @@ GROWTH = 1.5
 # Rows that a distance is learned from at most; those in pairs come first.
 MAX_LEARNED_FROM = 5000
 
-# A point of no weight has labels nevertheless: it counts as this share of a point.
-LEAST_WEIGHT = 1e-6
-
 # Variance between clusters that every direction is taken to have, where it is 1 inside them. With
 # this many points per column it is twice as much, and soon more: few points say little.
 LEAST_CONTRAST, FEW_PER_COLUMN = 0.2, 40
@@ -93,7 +90,8 @@ class Clock:
         begun = time.perf_counter()
         yield
         pace = (time.perf_counter() - begun) / n_points**GROWTH
-        self._paces[view] = max(pace, self._paces.get(view, 0.0))
+        # The least: kernels are compiled only once.
+        self._paces[view] = min(pace, self._paces.get(view, np.inf))
 
     def suffices(self, view: str, n_points: int) -> bool:
         """Whether a view would end in time, as far as its pace is known."""
