@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from smdeclust import InvalidInputError
-from smdeclust.memetic import Islands, algorithm, evolve_islands, rules
+from smdeclust.memetic import Islands, evolve_islands, islands, rules
 from smdeclust.memetic.rules import Replacement
 from tests.memetic.stubs import number, stub_operators
 
@@ -48,7 +48,7 @@ def test_two_are_enough_where_half_of_the_first_searches_are_near_by_themselves(
 
 def test_a_better_one_late_must_be_confirmed(monkeypatch):
     """Agreement counts only at the best objective so far."""
-    monkeypatch.setattr(algorithm, "EASY", 2.0)
+    monkeypatch.setattr(islands, "EASY", 2.0)
     state = run(Islands(8, 3), populations_of(2.0, 2.0, 1.0, 2.0, 1.0, 1.0, 0.5))
     assert (state.best.objective, state.island) == (1.0, 5)
 
@@ -149,7 +149,7 @@ def test_same_seed_same_run():
 def test_a_later_population_ends_where_it_arrives_at_the_best(monkeypatch, later, last_generation):
     """Three solutions at the best objective of earlier populations are enough, not two; one that
     finds a better solution goes on."""
-    monkeypatch.setattr(algorithm, "EASY", 2.0)
+    monkeypatch.setattr(islands, "EASY", 2.0)
     starts = itertools.chain([2.0] * 4, itertools.cycle(later))
     operators = stub_operators(starts, crossover=lambda a, b, c, rng: np.array([[min(later)]]))
     seen = []
