@@ -1,4 +1,4 @@
-"""The second look, and what decides whether it is taken."""
+"""Refining: its passes, the second look, and what decides how far to go."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from sklearn.datasets import make_blobs
 
 from smdeclust import GuidedClustering
 from smdeclust.datasets import make_constraints
-from smdeclust.views.consensus import CONSENSUS, REFINED, choice
-from smdeclust.views.second_look import SECOND_LOOK, directions
+from smdeclust.views import consensus
+from smdeclust.views.consensus import AGAIN, CONSENSUS, N_PASSES, REFINED, choice
+from smdeclust.views.refined import Refined
+from smdeclust.views.second_look import directions, renumbered
 
 
 def test_directions_have_unit_spread_inside_clusters() -> None:
@@ -47,24 +49,54 @@ class Stated:
 
 
 @pytest.mark.parametrize(
-    ("skills", "chosen"),
+    ("error", "skills", "chosen"),
     [
-        ({"consensus": 0.5, "refined": 0.45}, REFINED),
-        ({"consensus": 0.5, "refined": 0.3}, CONSENSUS),
-        ({"consensus": 0.5, "refined": 0.5, "second_look": 0.49}, REFINED),
-        ({"consensus": 0.5, "refined": 0.5, "second_look": 0.5}, SECOND_LOOK),
-        ({"consensus": 0.5, "refined": 0.3, "second_look": 0.6}, SECOND_LOOK),
+        (0.1, {"consensus": 0.5, "refined": 0.45}, REFINED),
+        (0.1, {"consensus": 0.5, "refined": 0.3}, CONSENSUS),
+        # With many pairs a small loss is enough, with few even a large one is not.
+        (0.02, {"consensus": 0.5, "refined": 0.49}, CONSENSUS),
+        (0.2, {"consensus": 0.5, "refined": 0.3}, REFINED),
+        (0.1, {"consensus": 0.5, "refined": 0.5, "refined_again": 0.45}, AGAIN),
+        (0.1, {"consensus": 0.5, "refined": 0.5, "refined_again": 0.2}, REFINED),
+        (0.1, {"consensus": 0.5, "refined": 0.3, "refined_again": 0.6}, AGAIN),
+        (0.0, {"consensus": 0.5, "refined": 0.5}, REFINED),
     ],
 )
-def test_the_second_look_needs_evidence(skills: dict[str, float], chosen: str) -> None:
-    """Refining is the rule unless held-out pairs speak against it; a second look must be level."""
-    assert choice(Stated(0.1, **skills)) == chosen  # type: ignore[arg-type]
+def test_refining_is_the_rule_unless_pairs_speak_against_it(
+    error: float, skills: dict[str, float], chosen: str
+) -> None:
+    """What a step gains as a rule is weighed against what held-out pairs say of it."""
+    assert choice(Stated(error, **skills)) == chosen  # type: ignore[arg-type]
 
 
 def test_one_pair_does_not_decide_against_refining() -> None:
-    """Where a single held-out must-link makes the difference, the rule holds; two can break it."""
+    """Where a single held-out must-link makes the difference, the rule holds; more can break it."""
     assert choice(Stated(0.1, 0.1, consensus=0.6, refined=0.49)) == REFINED  # type: ignore[arg-type]
-    assert choice(Stated(0.14, 0.1, consensus=0.7, refined=0.5)) == CONSENSUS  # type: ignore[arg-type]
+    assert choice(Stated(0.1, 0.1, consensus=0.7, refined=0.5)) == CONSENSUS  # type: ignore[arg-type]
+
+
+def test_passes_number_the_clusters_alike() -> None:
+    """The clusters of a second look get the numbers of those that they are like."""
+    labels = np.array([0, 0, 1, 1, 2, 2, 2])
+    turned = np.array([2, 2, 0, 0, 1, 1, 0])
+    assert renumbered(turned, labels, 3).tolist() == [0, 0, 1, 1, 2, 2, 1]
+
+
+def test_passes_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three passes decide together, by the mean of their log probabilities."""
+    monkeypatch.setattr(consensus, "choice", lambda held_out: AGAIN)
+    X, y = make_blobs(240, centers=4, cluster_std=2.5, random_state=3)
+    pairs = make_constraints(y, 160, random_state=0)
+    model = GuidedClustering(4, random_state=0)
+    model.fit(X, must_link=pairs.must_link, cannot_link=pairs.cannot_link)
+    refined = model._guided.decision
+    assert isinstance(refined, Refined)
+    assert len(refined.passes) == N_PASSES
+    assert len(refined.looks) == N_PASSES - 1
+    mean = np.mean([one.own for one in refined.passes], axis=0)
+    cheapest = mean.argmax(axis=1)
+    assert (cheapest == refined.labels).mean() > 0.9  # the others keep pairs
+    assert len({tuple(one.labels) for one in refined.passes}) > 1
 
 
 def test_a_small_cluster_is_not_lost_when_views_are_merged() -> None:
@@ -77,14 +109,15 @@ def test_a_small_cluster_is_not_lost_when_views_are_merged() -> None:
     assert sorted(np.bincount(model.labels_))[0] == 3
 
 
-def test_many_pairs_are_looked_at_twice_and_new_points_follow() -> None:
-    """With many pairs the second look is judged; where it decides, new points are placed by it."""
-    X, y = make_blobs(240, centers=4, cluster_std=2.0, random_state=3)
+def test_many_pairs_are_looked_at_again_and_new_points_follow() -> None:
+    """With many pairs further passes are judged; where they decide, they place new points, too."""
+    X, y = make_blobs(240, centers=4, cluster_std=1.5, random_state=2)
     pairs = make_constraints(y, 160, random_state=0)
     model = GuidedClustering(4, random_state=0)
     model.fit(X, must_link=pairs.must_link, cannot_link=pairs.cannot_link)
-    assert SECOND_LOOK in model.held_out_
+    assert model.decided_by_ == AGAIN
+    assert AGAIN in model.held_out_
     assert (model.predict(X[:50] + 1e-9) == model.labels_[:50]).mean() > 0.8
     few = make_constraints(y, 20, random_state=0)
     model.fit(X, must_link=few.must_link, cannot_link=few.cannot_link)
-    assert SECOND_LOOK not in model.held_out_
+    assert AGAIN not in model.held_out_

@@ -8,23 +8,21 @@ from itertools import combinations, islice
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.special import log_softmax
 from sklearn.metrics import adjusted_rand_score
 
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.store import SOFT
-from smdeclust.views.classes import Classes, mean_length, see_classes
-from smdeclust.views.forest import FOREST, Forest
 from smdeclust.views.held_out import N_FOLDS, Fold, HeldOut, folds
+from smdeclust.views.refined import Refined
 from smdeclust.views.scene import Scene, Seen, View, kept_as_hard, rows_to_learn_from
-from smdeclust.views.second_look import SECOND_LOOK, look_again, place_again
+from smdeclust.views.second_look import can_look_again
 
 logger = logging.getLogger("smdeclust")
 
 # Rows that views are weighed on at most, those in pairs first (among fewer, neighbors are farther
 # away and pairs denser), and rows of all folds together; there are two folds at least.
 MAX_WEIGHED = 10_000
-ROWS_OF_FOLDS = 20_000
+ROWS_OF_FOLDS = 30_000
 
 # Skills are not known better than this, however many pairs are held out.
 LEAST_ERROR = 0.02
@@ -32,8 +30,11 @@ LEAST_ERROR = 0.02
 # Fewer soft pairs than this say nothing about how many of them are right.
 ENOUGH_PAIRS = 20
 
-# Fewer pairs held out than this cannot judge a second look: shares have an error of more than 0.05.
-ENOUGH_TO_CHOOSE = 100
+# Passes that draw borders: one, or this many if at least so many pairs are held out to judge them.
+N_PASSES, ENOUGH_TO_LOOK_AGAIN = 3, 100
+
+# What a step of refining gains as a rule, in ARI, and the standard deviation of that between data.
+USUAL_GAIN, SPREAD_OF_GAINS = 0.015, 0.04
 
 # Of a limit on time, what weighing may take.
 SHARE_OF_WEIGHING = 0.5
@@ -44,8 +45,8 @@ QUICK, WHOLE = 8, 30
 # Confidence of soft pairs while it is estimated.
 GUESS = 0.8
 
-# The two ways of merging views, which the second look follows; held-out knowledge chooses.
-CONSENSUS, REFINED = "consensus", "refined"
+# The two ways of merging views; held-out knowledge chooses.
+CONSENSUS, REFINED, AGAIN = "consensus", "refined", "refined again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,7 @@ class Merged:
         centers = np.stack([Y[labels == c].mean(axis=0) for c in range(k)])
         return cls(labels, scale, mean, basis, centers)
 
-    def costs(self, seen: Mapping[str, Seen]) -> np.ndarray:
+    def costs(self, seen: Mapping[str, Seen], X: np.ndarray | None) -> np.ndarray:
         """(n, K) squared distances of placed points to the clusters."""
         raw = one_hot(seen, self.scale, len(self.centers))
         return cdist((raw - self.mean) @ self.basis, self.centers, "sqeuclidean")
@@ -89,61 +90,20 @@ def one_hot(seen: Mapping[str, Seen], scale: Mapping[str, np.ndarray], k: int) -
 
 
 @dataclass(frozen=True, eq=False)
-class Refined:
-    """The last pass: borders between clusters, on the features of all views and a forest."""
-
-    labels: np.ndarray
-    weights: np.ndarray
-    offsets: dict[str, np.ndarray]
-    sizes: dict[str, float]
-    forest: Forest
-
-    @classmethod
-    def of(cls, seen: Mapping[str, Seen], start: np.ndarray, scene: Scene) -> "Refined | None":
-        """Draw borders from some labels; ``None`` where no view offers features."""
-        offered = {n: one.features for n, one in seen.items() if one.features is not None}
-        if not offered:
-            return None
-        forest = Forest.of(scene, start)
-        offered[FOREST] = forest.shares
-        # Features of a view are centered and of length 1 on average, so that views count alike.
-        offsets = {n: f.mean(axis=0) for n, f in offered.items()}
-        sizes = {n: mean_length(f - offsets[n]) for n, f in offered.items()}
-        features = stacked(offered, offsets, sizes)
-        labels, weights = see_classes(features, start, scene)
-        return cls(labels, weights, offsets, sizes, forest)
-
-    def costs(self, seen: Mapping[str, Seen]) -> np.ndarray:
-        """(n, K) minus log probabilities of the classes of points placed by views and forest."""
-        offered = {n: np.asarray(seen[n].features) for n in self.offsets}
-        features = stacked(offered, self.offsets, self.sizes)
-        return -np.asarray(log_softmax(features @ self.weights, axis=1))
-
-
-def stacked(
-    offered: Mapping[str, np.ndarray], offsets: Mapping[str, np.ndarray], sizes: Mapping[str, float]
-) -> np.ndarray:
-    """(n, m) features of all views, and a constant."""
-    parts = [(offered[n] - offsets[n]) / sizes[n] for n in offsets]
-    return np.hstack([*parts, np.full((len(parts[0]), 1), 0.3)])
-
-
-@dataclass(frozen=True, eq=False)
 class Guided:
     """Where the views lead."""
 
     views: list[View]  # the views, prepared
     seen: dict[str, Seen]  # what each sees under all that is known
     weights: dict[str, float]  # weight of each view; they add up to 1
-    # skill of each view, of the consensus and of what follows it; empty without pairs
+    # skill of each view, of the consensus and of refining it; empty without pairs
     held_out: dict[str, float]
     kept: dict[str, float]  # share of the pairs held out that each kept
     merged: Merged  # the consensus
-    decision: Merged | Refined  # what decided: the consensus or the last pass
-    decided_by: str  # the consensus, the last pass, the second look, or the only view
+    decision: Merged | Refined  # what decided
+    decided_by: str  # the consensus, the refined one, or the only view
     # share of the soft pairs that seem to be right, where that was estimated
     share_right: float | None = None
-    again: Seen | None = None  # what the second look saw, if it decided
 
     @property
     def labels(self) -> np.ndarray:
@@ -157,18 +117,14 @@ class Guided:
             for view in self.views
             if view.name in self.seen
         }
-        if self.again is not None:
-            placed = place_again(self.again, placed)
-        if isinstance(self.decision, Refined):
-            placed[FOREST] = self.decision.forest.place(X)
-        return self.decision.costs(placed)
+        return self.decision.costs(placed, X)
 
     @property
     def unit(self) -> float:
         """s^2 of these costs, by which soft pairs are priced."""
         if isinstance(self.decision, Refined):
             return 0.25
-        least = self.decision.costs(self.seen).min(axis=1)
+        least = self.decision.costs(self.seen, None).min(axis=1)
         return max(float(least.mean()) / self.decision.basis.shape[1], 1e-3)
 
 
@@ -201,30 +157,28 @@ def guide(scene: Scene, views: Sequence[View]) -> Guided:
     clock.begin_step(1.0)
     merged = Merged.of(seen, weights, scene)
     decision: Merged | Refined = merged
-    decided_by, again = CONSENSUS if len(seen) > 1 else next(iter(seen)), None
+    decided_by = CONSENSUS if len(seen) > 1 else next(iter(seen))
     chosen = choice(held_out) if clock.spent() < 1 else CONSENSUS
-    if chosen != CONSENSUS and (refined := Refined.of(seen, merged.labels, scene)):
-        decision, decided_by = refined, REFINED
-        if chosen == SECOND_LOOK and len(seen) == len(views) and clock.spent() < 1:
-            more = look_again(refined.labels, seen, scene)
-            again, decided_by = more[SECOND_LOOK], SECOND_LOOK
-            decision = Refined.of(more, again.labels, scene) or refined
+    if chosen != CONSENSUS:
+        n_passes = N_PASSES if chosen == AGAIN and len(seen) == len(views) else 1
+        if refined := Refined.of(seen, merged.labels, scene, n_passes):
+            decision = refined
+            decided_by = AGAIN if len(refined.passes) > 1 else REFINED
     names = held_out.names
     skill, kept = ({name: of(name) for name in names} for of in (held_out.skill, held_out.kept))
     said = skill, kept, merged, decision, decided_by
-    return Guided(views, seen, weights, *said, share_right, again)
+    return Guided(views, seen, weights, *said, share_right)
 
 
 def choice(held_out: HeldOut) -> str:
-    """Refined unless it is worse by more than the error; a second look if it is no worse at all.
-
-    One pair more or less is within the error.
-    """
+    """How far to go: each step of refining, unless held-out pairs speak more against it than what
+    it gains as a rule speaks for it (a normal prior; one pair more or less is always an error)."""
     best = CONSENSUS
-    for name, errors in ((REFINED, 1.0), (SECOND_LOOK, 0.0)):
+    for name in (REFINED, AGAIN):
         if name in held_out.names:
             lead, error = held_out.lead(name, best)
-            best = name if lead >= -errors * np.hypot(error, held_out.one_pair) else best
+            against = -lead / max(error**2 + held_out.one_pair**2, 1e-12)
+            best = name if against <= USUAL_GAIN / SPREAD_OF_GAINS**2 else best
     return best
 
 
@@ -293,10 +247,8 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
     if not trials:
         return HeldOut(), dict.fromkeys(names, 1 / len(names))
     weights = weights_of(record)
-    # A second look builds on our own views of the learned distance.
-    ours = {v.name for v in views if isinstance(v, Classes) or getattr(v, "learned", False)}
-    second = record.n_pairs >= ENOUGH_TO_CHOOSE and ours >= {"classes", "graph-learned"}
-    second = second and clock.spent() < enough
+    again = record.n_pairs >= ENOUGH_TO_LOOK_AGAIN and can_look_again(views)
+    again = again and clock.spent() < enough
     record = HeldOut()
     for fold, part, seen in trials:
         clock.begin_step(step)
@@ -305,10 +257,8 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
         refined = Refined.of(seen, merged.labels, part)
         labels[CONSENSUS] = merged.labels
         labels[REFINED] = merged.labels if refined is None else refined.labels
-        if refined is not None and second:
-            more = look_again(refined.labels, seen, part)
-            again = Refined.of(more, more[SECOND_LOOK].labels, part)
-            labels[SECOND_LOOK] = refined.labels if again is None else again.labels
+        if again:
+            labels[AGAIN] = labels[REFINED] if refined is None else refined.again(seen, part).labels
         record.add(fold, labels)
     return record, weights
 

@@ -145,9 +145,11 @@ def soft_weight(known: Constraints, kind: str) -> np.ndarray:
 def propagate(graph: csr_array, links: Links) -> tuple[csr_array, csr_array]:
     """The graph with weights raised and lowered by the pairs, and B, scaled."""
     spread = _normalized(graph)
-    b = _series(spread, links.member)
+    # What reaches a point from a group is the sum of what reaches it from the points of the group.
+    own, group = _series(spread, links.own), csr_array(links.own.T @ links.member)
+    single = diags_array((group.sum(axis=0) == 0).astype(float))
+    b = csr_array(own @ group + _series(spread, csr_array(links.member @ single)))
     towards = csr_array(b @ (links.plus - links.minus))
-    own = _series(spread, links.own)
     change = _on_edges(graph, towards, b) - _on_edges(graph, own, own)
     top = max(float(np.abs(change).max(initial=0.0)), _largest(links, b), 1e-12)
     # A pair that is hard changes the graph by all it can, one that is doubtful by its weight.
@@ -184,10 +186,10 @@ def _normalized(graph: csr_array) -> csr_array:
 
 def _series(spread: csr_array, start: csr_array) -> csr_array:
     """(1 - a) sum_t (a S)^t H; entries below a share are dropped on the way."""
-    term = csr_array((1 - SPREADING) * start)
+    term, step = csr_array((1 - SPREADING) * start), csr_array(SPREADING * spread)
     total = term.copy()
     for _ in range(SPREADING_STEPS):
-        term = csr_array(SPREADING * (spread @ term))
+        term = csr_array(step @ term)
         term.data[term.data < LEAST_SHARE * (1 - SPREADING)] = 0.0
         term.eliminate_zeros()
         if term.nnz == 0:

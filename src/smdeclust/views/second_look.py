@@ -1,15 +1,17 @@
 """A second look: neighbors by what tells the clusters found so far from each other."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 from sklearn.covariance import ledoit_wolf
 
 from smdeclust.points.centers import cluster_means
+from smdeclust.views.classes import Classes
 from smdeclust.views.graph import Links, Neighbors, coordinates
-from smdeclust.views.scene import Scene, Seen, nearest_means
+from smdeclust.views.scene import Scene, Seen, View, nearest_means
 
 SECOND_LOOK = "second look"
 
@@ -28,8 +30,20 @@ def look_again(labels: np.ndarray, seen: Mapping[str, Seen], scene: Scene) -> di
     graph.sort_indices()
     size, links = (scene.n_clusters, scene.seed), Links.of(scene.known)
     found = coordinates(graph, *size, links, weight=scene.weight)
-    again = Seen(scene.cluster(found, labels), found, found, (axes, neighbors))
-    return {**seen, SECOND_LOOK: again}
+    again = renumbered(scene.cluster(found, labels), labels, scene.n_clusters)
+    return {**seen, SECOND_LOOK: Seen(again, found, found, (axes, neighbors))}
+
+
+def can_look_again(views: Sequence[View]) -> bool:
+    """Whether our own views of the learned distance are among them, which a second look needs."""
+    ours = {v.name for v in views if isinstance(v, Classes) or getattr(v, "learned", False)}
+    return ours >= {"classes", "graph-learned"}
+
+
+def renumbered(labels: np.ndarray, like: np.ndarray, k: int) -> np.ndarray:
+    """The same clusters with the numbers of those like them."""
+    both = np.bincount(labels * k + like, minlength=k * k).reshape(k, k)
+    return linear_sum_assignment(both, maximize=True)[1][labels]
 
 
 def place_again(again: Seen, placed: Mapping[str, Seen]) -> dict[str, Seen]:
