@@ -8,7 +8,7 @@ import pytest
 from smdeclust import GuidedClustering
 from smdeclust.datasets import make_constraints
 from smdeclust.views import AsGiven, Scene, Seen
-from smdeclust.views.forest import MAX_GROWN_FROM, Forest
+from smdeclust.views.refined import MAX_GROWN_FROM, Forest
 
 
 class Spy(AsGiven):

@@ -179,7 +179,7 @@ class GuidedClustering(ConstrainedClusterer):
         shown = self._frame.enter(given[0])
         scene = Scene(shown, self.n_clusters, *given[1:], seed, 0, given[2].weight)
         self._guided = guide(scene, self._chosen_views(bool(given[1])))
-        return self._guided.labels if whole else self._place(points, known, rows, engine)
+        return self._guided.decision.labels if whole else self._place(points, known, rows, engine)
 
     def _place(
         self, points: np.ndarray, known: Constraints, rows: np.ndarray, engine: "_Engine"
@@ -193,7 +193,7 @@ class GuidedClustering(ConstrainedClusterer):
             return engine.assign(costs, known, self._guided.unit, None)
         # Everything that is known is about rows that were seen: the others go where they fit best.
         labels = np.concatenate([costs.argmin(axis=1) for _, costs in self._costs(points)])
-        labels[rows] = self._guided.labels
+        labels[rows] = self._guided.decision.labels
         return labels
 
     def _chosen_views(self, any_pairs: bool) -> list[View]:
@@ -227,7 +227,7 @@ class GuidedClustering(ConstrainedClusterer):
         self._weigh_soft_pairs(self.soft_prices_.pairs(known), known)
         self._order = np.empty(self.n_clusters, dtype=np.int64)
         self._order[self.labels_] = labels
-        self.view_weights_, self.held_out_ = guided.weights, guided.held_out
+        self.view_weights_, self.held_out_ = guided.weights, guided.skill
         self.views_, self.decided_by_ = guided.seen, guided.decided_by
         left_out = [view.name for view in guided.views if view.name not in guided.seen]
         self.notes_ = _words(guided, left_out)

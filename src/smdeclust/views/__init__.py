@@ -5,12 +5,11 @@ from smdeclust.views.consensus import Guided, guide
 from smdeclust.views.graph import NeighborGraph
 from smdeclust.views.held_out import Fold, HeldOut, folds, held_out_score
 from smdeclust.views.parts import Parts
-from smdeclust.views.scene import AsGiven, Engine, Learned, Scene, Seen, View, kept_as_hard
+from smdeclust.views.scene import AsGiven, Learned, Scene, Seen, View, kept_as_hard
 
 __all__ = [
     "AsGiven",
     "Classes",
-    "Engine",
     "Fold",
     "Guided",
     "HeldOut",

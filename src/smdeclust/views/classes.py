@@ -13,12 +13,10 @@ from smdeclust.constraints import KINDS, Constraints
 from smdeclust.views.scene import Scene, Seen, View
 
 # Kernel features; rows that stand for all in the agreement with present labels.
-N_KERNELS = 120
-MAX_ROWS = 3000
+N_KERNELS, MAX_ROWS = 120, 3000
 
 # Strength of the penalty and steps of the optimizer.
-PENALTY = 0.003
-STEPS = 50
+PENALTY, STEPS = 0.003, 50
 
 # No pair is surer than this: a likelihood of zero says too much.
 SUREST = 1 - 1e-6

@@ -13,9 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.store import SOFT
 from smdeclust.views.held_out import N_FOLDS, Fold, HeldOut, folds
-from smdeclust.views.refined import Refined
+from smdeclust.views.refined import Refined, can_look_again
 from smdeclust.views.scene import Scene, Seen, View, kept_as_hard, rows_to_learn_from
-from smdeclust.views.second_look import can_look_again
 
 logger = logging.getLogger("smdeclust")
 
@@ -27,8 +26,8 @@ ROWS_OF_FOLDS = 30_000
 # Skills are not known better than this, however many pairs are held out.
 LEAST_ERROR = 0.02
 
-# Fewer soft pairs than this say nothing about how many of them are right.
-ENOUGH_PAIRS = 20
+# Fewer soft pairs than this do not tell how many of them are right; their confidence until then.
+ENOUGH_PAIRS, GUESS = 20, 0.8
 
 # Passes that draw borders: one, or this many if at least so many pairs are held out to judge them.
 N_PASSES, ENOUGH_TO_LOOK_AGAIN = 3, 100
@@ -42,10 +41,7 @@ SHARE_OF_WEIGHING = 0.5
 # Local searches of a clustering that is only weighed, and of one that counts.
 QUICK, WHOLE = 8, 30
 
-# Confidence of soft pairs while it is estimated.
-GUESS = 0.8
-
-# The two ways of merging views; held-out knowledge chooses.
+# The ways of merging views, each built on the one before; held-out knowledge chooses.
 CONSENSUS, REFINED, AGAIN = "consensus", "refined", "refined again"
 
 
@@ -95,20 +91,16 @@ class Guided:
 
     views: list[View]  # the views, prepared
     seen: dict[str, Seen]  # what each sees under all that is known
-    weights: dict[str, float]  # weight of each view; they add up to 1
-    # skill of each view, of the consensus and of refining it; empty without pairs
-    held_out: dict[str, float]
-    kept: dict[str, float]  # share of the pairs held out that each kept
+    weights: dict[str, float]  # of the views; they add up to 1
+    # skill of each view, the consensus and refining it, and which share of the pairs held out they
+    # kept; empty without pairs
+    skill: dict[str, float]
+    kept: dict[str, float]
     merged: Merged  # the consensus
     decision: Merged | Refined  # what decided
     decided_by: str  # the consensus, the refined one, or the only view
     # share of the soft pairs that seem to be right, where that was estimated
     share_right: float | None = None
-
-    @property
-    def labels(self) -> np.ndarray:
-        """(N,) clusters."""
-        return self.decision.labels
 
     def costs(self, X: np.ndarray) -> np.ndarray:
         """(n, K) what it costs to put each of some points into each cluster."""
@@ -162,17 +154,16 @@ def guide(scene: Scene, views: Sequence[View]) -> Guided:
     if chosen != CONSENSUS:
         n_passes = N_PASSES if chosen == AGAIN and len(seen) == len(views) else 1
         if refined := Refined.of(seen, merged.labels, scene, n_passes):
-            decision = refined
-            decided_by = AGAIN if len(refined.passes) > 1 else REFINED
-    names = held_out.names
-    skill, kept = ({name: of(name) for name in names} for of in (held_out.skill, held_out.kept))
-    said = skill, kept, merged, decision, decided_by
-    return Guided(views, seen, weights, *said, share_right)
+            decision, decided_by = refined, AGAIN if len(refined.passes) > 1 else REFINED
+    skill, kept = ({n: of(n) for n in held_out.names} for of in (held_out.skill, held_out.kept))
+    return Guided(views, seen, weights, skill, kept, merged, decision, decided_by, share_right)
 
 
 def choice(held_out: HeldOut) -> str:
-    """How far to go: each step of refining, unless held-out pairs speak more against it than what
-    it gains as a rule speaks for it (a normal prior; one pair more or less is always an error)."""
+    """How far to go: each step of refining, unless held-out pairs speak clearly against it.
+
+    What a step gains as a rule is a normal prior. One pair more or less is always an error.
+    """
     best = CONSENSUS
     for name in (REFINED, AGAIN):
         if name in held_out.names:
@@ -257,8 +248,8 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
         refined = Refined.of(seen, merged.labels, part)
         labels[CONSENSUS] = merged.labels
         labels[REFINED] = merged.labels if refined is None else refined.labels
-        if again:
-            labels[AGAIN] = labels[REFINED] if refined is None else refined.again(seen, part).labels
+        if refined is not None and again:
+            labels[AGAIN] = refined.again(seen, part).labels
         record.add(fold, labels)
     return record, weights
 
