@@ -23,8 +23,9 @@ from smdeclust.views.scene import Scene, Seen, Tempered, View, nearest_means
 
 SECOND_LOOK, FOREST = "second look", "forest"
 
-# Trees, fewest points of a leaf, and points that a tree grows from at most.
-N_TREES, LEAST_LEAF, MAX_GROWN_FROM = 50, 3, 5000
+# Trees for each local search of a clustering, trees at most, fewest points of a leaf, and points that
+# a tree grows from at most.
+TREES_PER_SEARCH, N_TREES, LEAST_LEAF, MAX_GROWN_FROM = 3, 50, 3, 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,7 @@ class Forest:
     def of(cls, scene: Scene, labels: np.ndarray) -> Self:
         """Grow trees from these labels of the points of a scene."""
         trees = ExtraTreesClassifier(
-            N_TREES,
+            min(N_TREES, TREES_PER_SEARCH * scene.n_searches),
             min_samples_leaf=LEAST_LEAF,
             bootstrap=True,
             oob_score=True,
