@@ -23,8 +23,8 @@ from smdeclust.views.scene import Scene, Seen, Tempered, View, nearest_means
 
 SECOND_LOOK, FOREST = "second look", "forest"
 
-# Trees for each local search of a clustering and at most, fewest points of a leaf, and points that a
-# tree grows from at most.
+# Trees for each local search of a clustering, and at most; fewest points of a leaf, and points that
+# a tree grows from at most.
 TREES_PER_SEARCH, N_TREES, LEAST_LEAF, MAX_GROWN_FROM = 3, 50, 3, 5000
 
 
