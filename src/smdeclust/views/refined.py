@@ -90,8 +90,7 @@ class Borders:
         """(n, K) log probabilities of points that the views have placed."""
         placed = {**seen, FOREST: self.forest.place(X)}
         raw = np.hstack([np.asarray(placed[name].features) for name in self.names])
-        shown = _framed(raw, self.mean, self.scale)
-        return np.asarray(log_softmax(shown @ self.weights, axis=1))
+        return np.asarray(log_softmax(_framed(raw, self.mean, self.scale) @ self.weights, axis=1))
 
 
 def _framed(raw: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -111,15 +110,16 @@ class Refined:
         cls, seen: Mapping[str, Seen], start: np.ndarray, scene: Scene, n_passes: int = 1
     ) -> "Refined | None":
         """Draw borders from some labels; ``None`` where no view offers features."""
-        first = Borders.of(seen, start, scene)
+        first, clock, n = Borders.of(seen, start, scene), scene.engine.clock, len(scene.X)
         refined = None if first is None else cls(first.labels, [first], [])
-        while refined and len(refined.passes) < n_passes and scene.engine.clock.spent() < 1:
+        while refined and len(refined.passes) < n_passes and clock.suffices(SECOND_LOOK, n):
             refined = refined.again(seen, scene)
         return refined
 
     def again(self, seen: Mapping[str, Seen], scene: Scene) -> Self:
         """One pass more."""
-        look = look_again(self.labels, seen, scene)
+        with scene.engine.clock.timing(SECOND_LOOK, len(scene.X)):
+            look = look_again(self.labels, seen, scene)
         found = Borders.of({**seen, SECOND_LOOK: look}, look.labels, scene)
         assert found is not None
         passes = [*self.passes, found]
