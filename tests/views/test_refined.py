@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
 
-from smdeclust import GuidedClustering
+from smdeclust import Constraints, GuidedClustering, InvalidInputError
 from smdeclust.datasets import make_constraints
-from smdeclust.views import consensus
+from smdeclust.views import Classes, NeighborGraph, Scene, consensus
 from smdeclust.views.consensus import AGAIN, CONSENSUS, N_PASSES, REFINED, choice
-from smdeclust.views.refined import Refined, directions, renumbered
+from smdeclust.views.refined import Forest, Refined, can_look_again, directions, renumbered
 
 
 def test_directions_have_unit_spread_inside_clusters() -> None:
@@ -92,7 +95,7 @@ def test_passes_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(refined, Refined)
     assert len(refined.passes) == N_PASSES
     assert len(refined.looks) == N_PASSES - 1
-    mean = np.mean([one.own for one in refined.passes], axis=0)
+    mean = np.mean([one.log_p for one in refined.passes], axis=0)
     cheapest = mean.argmax(axis=1)
     assert (cheapest == refined.labels).mean() > 0.9  # the others keep pairs
     assert len({tuple(one.labels) for one in refined.passes}) > 1
@@ -120,3 +123,42 @@ def test_many_pairs_are_looked_at_again_and_new_points_follow() -> None:
     few = make_constraints(y, 20, random_state=0)
     model.fit(X, must_link=few.must_link, cannot_link=few.cannot_link)
     assert AGAIN not in model.held_out_
+
+
+def test_points_without_weight_follow_their_neighbors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A point of weight 0 counts for nothing, and is nevertheless put where it belongs."""
+    X, y = make_blobs(300, centers=3, cluster_std=1.5, random_state=2)
+    weight = np.repeat([1.0, 0.0], 150)
+    pairs = make_constraints(y[:150], 150, random_state=0)
+    given = {"must_link": pairs.must_link, "cannot_link": pairs.cannot_link}
+    for way in (CONSENSUS, REFINED, AGAIN):
+        monkeypatch.setattr(consensus, "choice", lambda held_out, way=way: way)
+        model = GuidedClustering(3, random_state=0).fit(X, sample_weight=weight, **given)
+        assert model.decided_by_ == way
+        assert adjusted_rand_score(y, model.labels_) > 0.8
+
+
+def test_a_point_that_every_tree_saw_has_the_usual_votes() -> None:
+    """Few trees leave some points without votes; no warning, and no outlier."""
+    X, y = make_blobs(300, centers=3, random_state=0)
+    scene = Scene(X, 3, Constraints(n_points=300), None, 0, n_searches=1)  # type: ignore[arg-type]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        shares = Forest.of(scene, y).shares
+    assert np.allclose(shares.sum(axis=1), 1)
+
+
+def test_a_look_needs_our_own_views() -> None:
+    """A view of somebody else that has the name of ours may lack what a second look builds on."""
+
+    class Mine(Classes):
+        name = "classes"
+
+    learned, graph = NeighborGraph(learned=True), NeighborGraph()
+    assert can_look_again([Classes(), learned])
+    assert not can_look_again([Mine(), learned])
+    assert not can_look_again([Classes(), graph])
+    mine = Classes()
+    mine.name = "refined"  # type: ignore[misc]
+    with pytest.raises(InvalidInputError, match="may not be consensus, forest, refined"):
+        GuidedClustering(2, views=["given", mine]).fit(np.arange(8.0)[:, None])

@@ -37,6 +37,8 @@ from smdeclust.views import (
     View,
     guide,
 )
+from smdeclust.views.consensus import TAKEN
+from smdeclust.views.graph import LEAST_WEIGHT
 from smdeclust.views.scene import Clock, rows_to_learn_from
 
 # Views by name; the plainest first, because it is seen whatever the time.
@@ -190,7 +192,7 @@ class GuidedClustering(ConstrainedClusterer):
         pairs, bounded = known.all_as_hard(), engine.sized or known.quotas
         if bounded or any(outside[p].any() for p in (pairs.must_link, pairs.cannot_link)):
             costs = np.concatenate([some for _, some in self._costs(points)])
-            return engine.assign(costs, known, self._guided.unit, None)
+            return engine.assign(costs, known, self._guided.decision.unit, None)
         # Everything that is known is about rows that were seen: the others go where they fit best.
         labels = np.concatenate([costs.argmin(axis=1) for _, costs in self._costs(points)])
         labels[rows] = self._guided.decision.labels
@@ -214,9 +216,10 @@ class GuidedClustering(ConstrainedClusterer):
                 )
             found.append(view)
         names = [view.name for view in found]
-        if not found or len(set(names)) < len(names):
+        if not found or len(set(names) - TAKEN) < len(names):
             raise InvalidInputError(
-                f"views must be one view or several of different names, got {names}."
+                f"views must be one view or several of different names, which may not be "
+                f"{', '.join(sorted(TAKEN))}. Got {names}."
             )
         return found
 
@@ -233,7 +236,7 @@ class GuidedClustering(ConstrainedClusterer):
         self.notes_ = _words(guided, left_out)
 
     def _prices_beside_costs(self) -> SoftPrices:
-        return SoftPrices(self._guided.unit)
+        return SoftPrices(self._guided.decision.unit)
 
     def _costs(self, points: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Every view places the points, and the weighted views decide."""
@@ -351,8 +354,8 @@ class _Engine:
             len(costs), self.n_clusters, *pairs, self.weight, soft=soft,
             quotas=known.quotas, deadline=until, **self.sizes,
         )  # fmt: skip
-        if self.weight is not None:
-            costs = costs * self.weight[:, None]
+        if self.weight is not None:  # points of no weight have labels nevertheless
+            costs = costs * np.maximum(self.weight, LEAST_WEIGHT * self.weight.mean())[:, None]
         upper = None if otherwise is None else structure.group_labels(otherwise)
         budget = Budget.of(max_time=self.clock.left(), max_nodes=MAX_NODES, max_pivots=PIVOTS)
         labels, _, _ = assign_groups(structure, structure.group_costs(costs), upper, budget)

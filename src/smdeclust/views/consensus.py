@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from smdeclust.constraints import Constraints
 from smdeclust.constraints.store import SOFT
 from smdeclust.views.held_out import N_FOLDS, Fold, HeldOut, folds
-from smdeclust.views.refined import Refined, can_look_again
+from smdeclust.views.refined import FOREST, SECOND_LOOK, Refined, can_look_again
 from smdeclust.views.scene import Scene, Seen, View, kept_as_hard, rows_to_learn_from
 
 logger = logging.getLogger("smdeclust")
@@ -29,8 +29,8 @@ LEAST_ERROR = 0.02
 # Fewer soft pairs than this do not tell how many of them are right; their confidence until then.
 ENOUGH_PAIRS, GUESS = 20, 0.8
 
-# Passes that draw borders: one, or this many if at least so many pairs are held out to judge them.
-N_PASSES, ENOUGH_TO_LOOK_AGAIN = 3, 100
+# Passes that draw borders, if enough pairs are held out to judge the first two of them; or one.
+N_PASSES, ENOUGH_TO_LOOK = 3, 100
 
 # What a step of refining gains as a rule, in ARI, and the standard deviation of that between data.
 USUAL_GAIN, SPREAD_OF_GAINS = 0.015, 0.04
@@ -41,8 +41,9 @@ SHARE_OF_WEIGHING = 0.5
 # Local searches of a clustering that is only weighed, and of one that counts.
 QUICK, WHOLE = 8, 30
 
-# The ways of merging views, each built on the one before; held-out knowledge chooses.
+# The ways of merging views, each built on the one before; and all names that views may not have.
 CONSENSUS, REFINED, AGAIN = "consensus", "refined", "refined again"
+TAKEN = {CONSENSUS, REFINED, AGAIN, FOREST, SECOND_LOOK}
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,7 @@ class Merged:
     mean: np.ndarray
     basis: np.ndarray
     centers: np.ndarray
+    unit: float  # s^2 of its costs, by which soft pairs are priced
 
     @classmethod
     def of(cls, seen: Mapping[str, Seen], weights: Mapping[str, float], scene: Scene) -> "Merged":
@@ -72,9 +74,10 @@ class Merged:
         Y = (raw - mean) @ basis
         labels = scene.cluster(Y, seen[best].labels)
         centers = np.stack([Y[labels == c].mean(axis=0) for c in range(k)])
-        return cls(labels, scale, mean, basis, centers)
+        least = cdist(Y, centers, "sqeuclidean").min(axis=1).mean()
+        return cls(labels, scale, mean, basis, centers, max(float(least) / Y.shape[1], 1e-3))
 
-    def costs(self, seen: Mapping[str, Seen], X: np.ndarray | None) -> np.ndarray:
+    def costs(self, seen: Mapping[str, Seen], _X: np.ndarray) -> np.ndarray:
         """(n, K) squared distances of placed points to the clusters."""
         raw = one_hot(seen, self.scale, len(self.centers))
         return cdist((raw - self.mean) @ self.basis, self.centers, "sqeuclidean")
@@ -96,7 +99,6 @@ class Guided:
     # kept; empty without pairs
     skill: dict[str, float]
     kept: dict[str, float]
-    merged: Merged  # the consensus
     decision: Merged | Refined  # what decided
     decided_by: str  # the consensus, the refined one, or the only view
     # share of the soft pairs that seem to be right, where that was estimated
@@ -110,14 +112,6 @@ class Guided:
             if view.name in self.seen
         }
         return self.decision.costs(placed, X)
-
-    @property
-    def unit(self) -> float:
-        """s^2 of these costs, by which soft pairs are priced."""
-        if isinstance(self.decision, Refined):
-            return 0.25
-        least = self.decision.costs(self.seen, None).min(axis=1)
-        return max(float(least.mean()) / self.decision.basis.shape[1], 1e-3)
 
 
 def guide(scene: Scene, views: Sequence[View]) -> Guided:
@@ -156,13 +150,13 @@ def guide(scene: Scene, views: Sequence[View]) -> Guided:
         if refined := Refined.of(seen, merged.labels, scene, n_passes):
             decision, decided_by = refined, AGAIN if len(refined.passes) > 1 else REFINED
     skill, kept = ({n: of(n) for n in held_out.names} for of in (held_out.skill, held_out.kept))
-    return Guided(views, seen, weights, skill, kept, merged, decision, decided_by, share_right)
+    return Guided(views, seen, weights, skill, kept, decision, decided_by, share_right)
 
 
 def choice(held_out: HeldOut) -> str:
-    """How far to go: each step of refining, unless held-out pairs speak clearly against it.
+    """How far to go: each step of refining whose gain has a posterior mean of at least 0.
 
-    What a step gains as a rule is a normal prior. One pair more or less is always an error.
+    The prior is normal. The error of a lead has its own part and that of one pair more or less.
     """
     best = CONSENSUS
     for name in (REFINED, AGAIN):
@@ -214,7 +208,7 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
     """
     rng = np.random.default_rng(scene.seed)
     scene = scene.on(rows_to_learn_from(len(scene.X), scene.known, rng, MAX_WEIGHED))
-    clock, names = scene.engine.clock, [view.name for view in views]
+    clock = scene.engine.clock
     views = [copy.deepcopy(view) for view in views]
     trials: list[tuple[Fold, Scene, dict[str, Seen]]] = []
     record = HeldOut()
@@ -236,11 +230,10 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
             continue
         break
     if not trials:
-        return HeldOut(), dict.fromkeys(names, 1 / len(names))
+        return HeldOut(), {view.name: 1 / len(views) for view in views}
     weights = weights_of(record)
-    again = record.n_pairs >= ENOUGH_TO_LOOK_AGAIN and can_look_again(views)
-    again = again and clock.spent() < enough
-    record = HeldOut()
+    look = record.n_pairs >= ENOUGH_TO_LOOK and can_look_again(views) and clock.spent() < enough
+    views_only, record, n_stand_ins = record, HeldOut(), clock.n_stand_ins
     for fold, part, seen in trials:
         clock.begin_step(step)
         labels = {name: one.labels for name, one in seen.items()}
@@ -248,9 +241,11 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
         refined = Refined.of(seen, merged.labels, part)
         labels[CONSENSUS] = merged.labels
         labels[REFINED] = merged.labels if refined is None else refined.labels
-        if refined is not None and again:
+        if refined is not None and look:
             labels[AGAIN] = refined.again(seen, part).labels
         record.add(fold, labels)
+        if clock.n_stand_ins > n_stand_ins:
+            return views_only, weights
     return record, weights
 
 
@@ -272,9 +267,6 @@ def weights_of(held_out: HeldOut) -> dict[str, float]:
 
 def agreement(seen: Mapping[str, Seen]) -> dict[str, float]:
     """Weights without any pair, up to a factor: how much each view agrees with the others."""
-    labels = {name: one.labels for name, one in seen.items()}
-    alike = {
-        name: [adjusted_rand_score(mine, labels[other]) for other in labels if other != name]
-        for name, mine in labels.items()
-    }
-    return {name: max(float(np.mean(others or 1.0)), 1e-3) for name, others in alike.items()}
+    labels = [one.labels for one in seen.values()]
+    sums = (sum(adjusted_rand_score(a, b) for b in labels) - 1 for a in labels)
+    return {name: max(float(total), 1e-3) for name, total in zip(seen, sums, strict=True)}

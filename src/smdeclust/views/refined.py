@@ -4,6 +4,7 @@ Passes after the first take a second look: at neighbors by what tells the cluste
 each other. All passes decide together.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -18,7 +19,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 
 from smdeclust.points.centers import cluster_means
 from smdeclust.views.classes import Classes, mean_length, see_classes
-from smdeclust.views.graph import Links, Neighbors, coordinates
+from smdeclust.views.graph import Links, NeighborGraph, Neighbors, coordinates
 from smdeclust.views.scene import Scene, Seen, Tempered, View, nearest_means
 
 SECOND_LOOK, FOREST = "second look", "forest"
@@ -47,14 +48,18 @@ class Forest:
             max_samples=MAX_GROWN_FROM if len(labels) > MAX_GROWN_FROM else None,
             random_state=scene.seed,
         )
-        # Not by weight: a heavy point would be in the sample of every tree, and get no votes.
-        trees.fit(scene.tempered.map(scene.X), labels)
-        return cls(trees, scene.tempered, np.nan_to_num(trees.oob_decision_function_))
+        with warnings.catch_warnings():  # of points that every tree saw
+            warnings.simplefilter("ignore", UserWarning)
+            # Not by weight: a heavy point would be in the sample of every tree, and get no votes.
+            trees.fit(scene.tempered.map(scene.X), labels)
+        shares = np.nan_to_num(trees.oob_decision_function_)
+        usual = shares.sum(axis=0) / max(shares.sum(), 1.0)
+        voted = shares.any(axis=1, keepdims=True)
+        return cls(trees, scene.tempered, np.where(voted, shares, usual))
 
-    def place(self, X: np.ndarray) -> Seen:
+    def place(self, X: np.ndarray) -> np.ndarray:
         """Votes for the clusters of new points."""
-        shares = self.trees.predict_proba(self.tempered.map(X))
-        return Seen(shares.argmax(axis=1), features=shares)
+        return np.asarray(self.trees.predict_proba(self.tempered.map(X)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +72,7 @@ class Borders:
     mean: np.ndarray
     scale: np.ndarray
     forest: Forest
-    own: np.ndarray  # (N, K) log probabilities of the points themselves
+    log_p: np.ndarray  # (N, K) log probabilities of the points themselves
 
     @classmethod
     def of(cls, seen: Mapping[str, Seen], start: np.ndarray, scene: Scene) -> "Borders | None":
@@ -83,13 +88,13 @@ class Borders:
         frame = raw.mean(axis=0), np.concatenate(scale)
         features = _framed(raw, *frame)
         labels, weights = see_classes(features, start, scene)
-        own = log_softmax(features @ weights, axis=1)
-        return cls(labels, weights, list(offered), *frame, forest, own)
+        log_p = log_softmax(features @ weights, axis=1)
+        return cls(labels, weights, list(offered), *frame, forest, log_p)
 
     def place(self, seen: Mapping[str, Seen], X: np.ndarray) -> np.ndarray:
         """(n, K) log probabilities of points that the views have placed."""
-        placed = {**seen, FOREST: self.forest.place(X)}
-        raw = np.hstack([np.asarray(placed[name].features) for name in self.names])
+        placed = {n: one.features for n, one in seen.items()} | {FOREST: self.forest.place(X)}
+        raw = np.hstack([np.asarray(placed[name]) for name in self.names])
         return np.asarray(log_softmax(_framed(raw, self.mean, self.scale) @ self.weights, axis=1))
 
 
@@ -104,12 +109,13 @@ class Refined:
     labels: np.ndarray
     passes: list[Borders]
     looks: list[Seen]  # what each pass after the first saw beside the views
+    unit = 0.25  # s^2 of costs in nats, by which soft pairs are priced
 
     @classmethod
     def of(
         cls, seen: Mapping[str, Seen], start: np.ndarray, scene: Scene, n_passes: int = 1
     ) -> "Refined | None":
-        """Draw borders from some labels; ``None`` where no view offers features."""
+        """Draw borders in several passes; ``None`` where no view offers features."""
         first, clock, n = Borders.of(seen, start, scene), scene.engine.clock, len(scene.X)
         refined = None if first is None else cls(first.labels, [first], [])
         while refined and len(refined.passes) < n_passes and clock.suffices(SECOND_LOOK, n):
@@ -123,8 +129,8 @@ class Refined:
         found = Borders.of({**seen, SECOND_LOOK: look}, look.labels, scene)
         assert found is not None
         passes = [*self.passes, found]
-        costs = -np.mean([one.own for one in passes], axis=0)
-        return type(self)(scene.assign(costs, 0.25, self.labels), passes, [*self.looks, look])
+        costs = -np.mean([one.log_p for one in passes], axis=0)
+        return type(self)(scene.assign(costs, self.unit, self.labels), passes, [*self.looks, look])
 
     def costs(self, seen: Mapping[str, Seen], X: np.ndarray) -> np.ndarray:
         """(n, K) minus the mean log probabilities of points that the views have placed."""
@@ -135,8 +141,8 @@ class Refined:
 
 def can_look_again(views: Sequence[View]) -> bool:
     """Whether our own views of the learned distance are among them, which a second look needs."""
-    ours = {v.name for v in views if isinstance(v, Classes) or getattr(v, "learned", False)}
-    return ours >= {"classes", "graph-learned"}
+    ours = {type(v) for v in views if not isinstance(v, NeighborGraph) or v.learned}
+    return ours >= {Classes, NeighborGraph}
 
 
 def look_again(labels: np.ndarray, seen: Mapping[str, Seen], scene: Scene) -> Seen:
