@@ -231,9 +231,9 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
         break
     if not trials:
         return HeldOut(), {view.name: 1 / len(views) for view in views}
-    weights = weights_of(record)
-    look = record.n_pairs >= ENOUGH_TO_LOOK and can_look_again(views) and clock.spent() < enough
-    views_only, record, n_stand_ins = record, HeldOut(), clock.n_stand_ins
+    look = record.n_pairs >= ENOUGH_TO_LOOK and can_look_again(views)
+    look = look and 2 * clock.spent() < enough  # looks take about as long as views
+    weights, n_stand_ins, judged = weights_of(record), clock.n_stand_ins, HeldOut()
     for fold, part, seen in trials:
         clock.begin_step(step)
         labels = {name: one.labels for name, one in seen.items()}
@@ -243,10 +243,10 @@ def weigh(scene: Scene, views: Sequence[View]) -> tuple[HeldOut, dict[str, float
         labels[REFINED] = merged.labels if refined is None else refined.labels
         if refined is not None and look:
             labels[AGAIN] = refined.again(seen, part).labels
-        record.add(fold, labels)
+        judged.add(fold, labels)
         if clock.n_stand_ins > n_stand_ins:
-            return views_only, weights
-    return record, weights
+            return record, weights
+    return judged, weights
 
 
 def weights_of(held_out: HeldOut) -> dict[str, float]:
