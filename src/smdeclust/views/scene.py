@@ -94,10 +94,10 @@ class Clock:
         self._paces[view] = min(pace, self._paces.get(view, np.inf))
 
     def suffices(self, view: str, n_points: int) -> bool:
-        """Whether a view would end in time, as far as its pace is known."""
-        expected = self._paces.get(view, 0.0) * n_points**GROWTH
-        late = self.deadline is not None and time.perf_counter() + expected >= self.deadline
-        return not late and not self.stopped
+        """Whether a view would end in time at its pace; if that is not known, at the slowest."""
+        slowest = max(self._paces.values(), default=0.0)
+        until = time.perf_counter() + self._paces.get(view, slowest) * n_points**GROWTH
+        return not self.stopped and (self.deadline is None or until < self.deadline)
 
     def begin_step(self, share: float) -> None:
         """What follows may take this share of the time that is left."""
