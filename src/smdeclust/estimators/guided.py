@@ -113,8 +113,8 @@ class GuidedClustering(ConstrainedClusterer):
         The weight of each view, by its name. The weights add up to 1.
     held_out_
         The score of each view, of the ``"consensus"`` of all views, of the ``"refined"`` consensus
-        and, with many pairs, of what is ``"refined again"``. It estimates the adjusted Rand index
-        from held-out pairs. Without pairs, it is empty.
+        and, with many pairs, of the consensus ``"refined again"``. It estimates the adjusted Rand
+        index from held-out pairs. Without pairs, it is empty.
     views_
         The ``labels`` and ``coordinates`` of each view, by its name.
     decided_by_
